@@ -51,6 +51,7 @@ struct Listener;
 // What a Buffer points to. One per live allocation; a pool recycles it together with its memory.
 struct Block {
   std::atomic<std::uint32_t> references{1};
+  bool pooled = false;
   bool read_only = false;
   std::byte* data = nullptr;
   std::size_t size = 0;
@@ -119,7 +120,8 @@ class Reservation {
  public:
   Reservation(Reservation&& other) noexcept : account_(std::exchange(other.account_, nullptr)) {}
   Reservation& operator=(Reservation&& other) noexcept {
-    std::swap(account_, other.account_);
+    release();
+    account_ = std::exchange(other.account_, nullptr);
     return *this;
   }
   ~Reservation() { release(); }

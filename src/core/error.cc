@@ -4,17 +4,28 @@ namespace penstock {
 
 std::string_view name_of(Code code) noexcept {
   switch (code) {
-    case Code::invalid_argument: return "invalid argument";
-    case Code::not_found: return "not found";
-    case Code::io: return "i/o error";
-    case Code::corrupt: return "corrupt";
-    case Code::unsupported: return "unsupported";
-    case Code::out_of_range: return "out of range";
-    case Code::out_of_memory: return "out of memory";
-    case Code::timeout: return "timeout";
-    case Code::closed: return "closed";
-    case Code::failed: return "failed";
-    case Code::internal: return "internal error";
+    case Code::invalid_argument:
+      return "invalid argument";
+    case Code::not_found:
+      return "not found";
+    case Code::io:
+      return "i/o error";
+    case Code::corrupt:
+      return "corrupt";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::out_of_range:
+      return "out of range";
+    case Code::out_of_memory:
+      return "out of memory";
+    case Code::timeout:
+      return "timeout";
+    case Code::closed:
+      return "closed";
+    case Code::failed:
+      return "failed";
+    case Code::internal:
+      return "internal error";
   }
   return "unknown";
 }

@@ -1,0 +1,108 @@
+// What a BufferPool, its Buffers, its Reservations and its listeners share. Private to core.
+//
+// One mutex guards all of it. Memory is taken and freed, and callbacks are called, outside it. The
+// state is counted by its users and deletes itself with the last one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/size_class.h"
+#include "penstock/buffer.h"
+
+namespace penstock::detail {
+
+struct PooledBlock : Block {
+  PoolState* pool = nullptr;
+  PoolAccount* account = nullptr;  // the reservation it was allocated from
+  PooledBlock* next = nullptr;     // in a free list
+  std::size_t size_class = 0;
+  bool held_by_user = false;
+
+  std::size_t capacity() const noexcept { return size_of_class(size_class); }
+};
+
+// The bytes of one Reservation.
+struct PoolAccount {
+  PoolState* pool = nullptr;
+  std::size_t left = 0;
+  std::size_t users = 1;  // the Reservation and the live Buffers made from it
+  bool open = true;       // the Reservation still lives
+};
+
+struct Listener {
+  Listener(PoolState* pool, std::function<void()> callback)
+      : pool(pool), callback(std::move(callback)) {}
+  void call() noexcept;
+  void close() noexcept;  // no more calls; returns when no other thread is inside the callback
+
+  PoolState* const pool;
+  const std::function<void()> callback;
+
+ private:
+  // 2 for each call that is under way, plus 1 once closed: both are seen in one atomic step.
+  std::atomic<std::uint32_t> state_{0};
+};
+
+struct PoolState {
+  PoolState(std::size_t budget, std::shared_ptr<MemorySource> source);
+
+  Result<Buffer> allocate(std::size_t size, PoolAccount* account);
+  void take_back(PooledBlock* block) noexcept;
+  void give_to_user(PooledBlock* block) noexcept;
+
+  PoolAccount* try_reserve(std::size_t bytes);
+  void close(PoolAccount* account) noexcept;
+  std::size_t left(const PoolAccount* account) const noexcept;
+
+  void add(const std::shared_ptr<Listener>& listener);
+  void remove(const Listener* listener);
+
+  PoolStats stats() const;
+  void trim() noexcept;
+  void close_pool() noexcept;  // the BufferPool is gone
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  using Listeners = std::vector<std::shared_ptr<Listener>>;
+
+  ~PoolState() = default;  // only leave() ends a state
+
+  bool fits(std::size_t bytes) const noexcept;
+  Error refusal(std::size_t size) const;
+  PooledBlock* take_memory(Lock& lock, std::size_t size_class) noexcept;
+  void note_live() noexcept;
+  void discharge(PooledBlock* block, bool& room) noexcept;
+  void leave_account(PooledBlock* block) noexcept;
+
+  PooledBlock* pop(std::size_t size_class) noexcept;
+  bool keep(PooledBlock* block) noexcept;
+  PooledBlock* evict_for(std::size_t size_class) noexcept;
+  PooledBlock* evict_all() noexcept;
+  std::size_t class_to_evict(std::size_t size_class) const noexcept;
+
+  // The end of every operation that lets go of something: unlocks, frees memory, calls listeners,
+  // and deletes the state if the users that just left were the last.
+  void leave(Lock lock, std::size_t users, PooledBlock* to_free, bool room) noexcept;
+
+  mutable std::mutex mutex_;
+  const std::shared_ptr<MemorySource> source_;
+  const std::size_t keep_at_most_;  // the budget with its share of rounding
+  PoolStats stats_;
+  std::size_t charged_capacity_ = 0;  // what in_use counts, rounded to size classes
+  std::size_t peak_live_ = 0;         // the most that footprint - cached has ever been
+  std::size_t users_ = 1;             // the BufferPool, live blocks, accounts and listeners
+  bool closed_ = false;
+  std::shared_ptr<const Listeners> listeners_;  // copied on change; null when there are none
+  std::array<PooledBlock*, kSizeClasses> free_{};
+  std::array<std::uint64_t, (kSizeClasses + 63) / 64> occupied_{};  // one bit per free list
+};
+
+// Gives a list of blocks, and their memory, back for good.
+void free_blocks(MemorySource& source, PooledBlock* list) noexcept;
+
+}  // namespace penstock::detail
