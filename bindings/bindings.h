@@ -1,0 +1,10 @@
+// What each file in bindings/ offers to module.cc: one function that adds a room's names.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace penstock::bindings {
+
+// void bind_<room>(nanobind::module_& m);  defined in <room>.cc, called in module.cc
+
+}  // namespace penstock::bindings

@@ -1,0 +1,35 @@
+// penstock._core: the extension module. Each room binds its own names in bindings/<room>.cc.
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+#if defined(__clang__)
+constexpr const char* compiler = "Clang " __clang_version__;
+#else
+constexpr const char* compiler = "GCC " __VERSION__;
+#endif
+
+nb::dict build_info() {
+  nb::dict info;
+  info["compiler"] = compiler;
+#ifdef NDEBUG
+  info["assertions"] = false;
+#else
+  info["assertions"] = true;
+#endif
+  return info;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "The native part of Penstock.";
+  m.def(
+      "version", [] { return PENSTOCK_VERSION; }, "The version of Penstock.");
+  m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, str | bool]"),
+        "How this module was built: compiler, assertions.");
+}
