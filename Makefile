@@ -1,0 +1,42 @@
+# The commands of the house. The work is done by scripts/.
+#   PYTHON=python3.12   the interpreter of a new .venv
+#   JOBS=2              parallel build jobs (all CPUs)
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test lint format bench fuzz wheel clean
+export PYTHON JOBS FUZZ_SECONDS
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: ## install missing Debian packages, make .venv
+	@scripts/install-deps
+	@scripts/setup-venv dev
+
+build: setup ## build the library, its tests and the Python module
+	@scripts/build release
+
+run: build ## from a bare clone to the demo
+	@.venv/bin/penstock demo
+
+test: setup ## everything that must hold; ONLY="release lint" for some parts
+	@scripts/setup-venv dev test
+	@.venv/bin/python scripts/test.py $(ONLY)
+
+lint: build ## check form and types
+	@scripts/lint
+
+format: setup ## format C++ and Python
+	@scripts/lint --fix
+
+bench: build ## run the C++ benchmarks; BENCH="permutation --benchmark_filter=x"
+	@scripts/bench $(BENCH)
+
+fuzz: setup ## fuzz each target for FUZZ_SECONDS (600); FUZZ="name" for one
+	@scripts/build fuzz
+	@scripts/fuzz $(FUZZ)
+
+wheel: setup ## build the wheel into dist/
+	@scripts/wheel
+
+clean: ## remove what was built; .venv stays
+	rm -rf build dist python/penstock/_core.*
