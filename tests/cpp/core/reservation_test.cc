@@ -49,14 +49,14 @@ TEST(Reservation, asking_for_more_than_is_left_is_an_error) {
 
 TEST(Reservation, unspent_bytes_return_when_it_dies_and_spent_ones_with_their_buffer) {
   BufferPool pool(100);
-  std::optional<Buffer> buffer;
+  Buffer buffer;
   {
     auto reservation = pool.try_reserve(100);
     buffer = std::move(reservation->allocate(30)).value();
   }
   EXPECT_EQ(pool.stats().reserved, 0u);
   EXPECT_EQ(pool.stats().in_use, 30u);
-  buffer.reset();
+  buffer = Buffer();
   EXPECT_EQ(pool.stats().in_use, 0u);
 }
 
