@@ -1,4 +1,4 @@
-// Resampler: Pillow's Image.resize(size, filter, box), bit for bit, fed one source row at a time.
+// Resampler: Image.resize(size, filter, box) of Pillow 13, bit for bit, one source row at a time.
 //
 // A decoder asks which rows and columns the result needs, decodes only those and pushes each row
 // while it is still in cache; output rows leave as soon as their last tap has arrived. The filter
@@ -36,6 +36,11 @@ class RowSink {
   virtual void take(std::int64_t y, const std::uint8_t* row) = 0;
 };
 
+enum class PassOrder : std::uint8_t {
+  pillow,  // as Pillow 13: rows first when the height shrinks by more than twice the width
+  horizontal_first,  // as Pillow before 13, always
+};
+
 struct ResizeSpec {
   std::int64_t src_width = 0;
   std::int64_t src_height = 0;
@@ -47,6 +52,8 @@ struct ResizeSpec {
   // The part of the out_width x out_height result to make; an empty one means all of it. Resize
   // then centre-crop is one spec, and pays only for what is kept.
   Rect keep;
+  // Which axis comes first shows in the last bit, because pixels are rounded in between.
+  PassOrder order = PassOrder::pillow;
   // Mirror the kept part left to right. Costs nothing: the columns are computed in reverse.
   bool mirror = false;
 
