@@ -1,11 +1,10 @@
-// The memory a pool keeps for reuse: free lists by size class, and how much may stay in them.
+// The memory a pool keeps for reuse: lists by size class, and how much may stay in them.
 //
 // What is kept never exceeds the budget (with its share of rounding) nor what was once live at the
 // same time. Before new memory is taken, cached blocks are given up until it fits in the budget
-// beside what is charged; memory in the user's hands does not count, so that batches which come
-// back from the user are reused and not returned to the system.
+// beside what is charged. Those unused for longest go first. Memory in the user's hands does not
+// count, so that batches which come back from the user are reused and not returned to the system.
 #include <algorithm>
-#include <bit>
 
 #include "core/poison.h"
 #include "core/pool_state.h"
@@ -22,60 +21,30 @@ void free_blocks(MemorySource& source, PooledBlock* list) noexcept {
   }
 }
 
-PooledBlock* PoolState::pop(std::size_t size_class) noexcept {
-  PooledBlock* block = free_[size_class];
-  if (block == nullptr) return nullptr;
-  free_[size_class] = block->next;
-  if (block->next == nullptr) occupied_[size_class / 64] &= ~(std::uint64_t{1} << size_class % 64);
-  block->next = nullptr;
-  stats_.cached -= block->capacity();
+PooledBlock* PoolState::take_cached(std::size_t size_class) noexcept {
+  PooledBlock* block = classes_[size_class].newest;  // the one most likely still in the CPU's cache
+  if (block != nullptr) uncache(block);
   return block;
 }
 
-bool PoolState::keep(PooledBlock* block) noexcept {
-  const std::size_t capacity = block->capacity();
-  if (closed_ || capacity + stats_.cached > std::min(keep_at_most_, peak_live_)) {
-    stats_.footprint -= capacity;
-    return false;
-  }
-  stats_.cached += capacity;
-  block->next = free_[block->size_class];
-  free_[block->size_class] = block;
-  occupied_[block->size_class / 64] |= std::uint64_t{1} << block->size_class % 64;
-  return true;
+void PoolState::uncache(PooledBlock* block) noexcept {
+  classes_[block->size_class].take(block);
+  cache_.take(block);
+  stats_.cached -= block->capacity();
 }
 
-// The smallest cached block that makes enough room on its own, else the largest.
-std::size_t PoolState::class_to_evict(std::size_t size_class) const noexcept {
-  std::size_t word = size_class / 64;
-  std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << size_class % 64);
-  while (bits == 0 && ++word < occupied_.size()) bits = occupied_[word];
-  if (bits != 0) return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-  for (word = size_class / 64 + 1; word-- > 0;) {
-    if (occupied_[word] != 0) {
-      return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(occupied_[word]));
-    }
-  }
-  return kSizeClasses;
+PooledBlock* PoolState::cache(PooledBlock* block) noexcept {
+  classes_[block->size_class].put(block);
+  cache_.put(block);
+  stats_.cached += block->capacity();
+  return evict_down_to(closed_ ? 0 : std::min(keep_at_most_, peak_live_));
 }
 
-// Takes cached blocks out until a new one of this class fits in the budget beside what is charged
-// (which counts the new one already).
-PooledBlock* PoolState::evict_for(std::size_t size_class) noexcept {
+PooledBlock* PoolState::evict_down_to(std::size_t limit) noexcept {
   PooledBlock* evicted = nullptr;
-  while (stats_.cached > 0 && charged_capacity_ + stats_.cached > keep_at_most_) {
-    PooledBlock* block = pop(class_to_evict(size_class));
-    stats_.footprint -= block->capacity();
-    block->next = evicted;
-    evicted = block;
-  }
-  return evicted;
-}
-
-PooledBlock* PoolState::evict_all() noexcept {
-  PooledBlock* evicted = nullptr;
-  while (stats_.cached > 0) {
-    PooledBlock* block = pop(class_to_evict(0));
+  while (stats_.cached > limit) {
+    PooledBlock* block = cache_.oldest;
+    uncache(block);
     stats_.footprint -= block->capacity();
     block->next = evicted;
     evicted = block;
@@ -85,7 +54,7 @@ PooledBlock* PoolState::evict_all() noexcept {
 
 void PoolState::trim() noexcept {
   Lock lock(mutex_);
-  PooledBlock* evicted = evict_all();
+  PooledBlock* evicted = evict_down_to(0);
   lock.unlock();
   free_blocks(*source_, evicted);
 }

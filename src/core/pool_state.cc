@@ -49,7 +49,7 @@ Result<Buffer> PoolState::allocate(std::size_t size, PoolAccount* account) {
   charged_capacity_ += size_of_class(size_class);
   users_ += 1;
 
-  PooledBlock* block = pop(size_class);
+  PooledBlock* block = take_cached(size_class);
   if (block != nullptr) {
     stats_.recycled += 1;
     note_live();
@@ -85,7 +85,8 @@ void PoolState::note_live() noexcept {
 // memory has been given back to it.
 PooledBlock* PoolState::take_memory(Lock& lock, std::size_t size_class) noexcept {
   const std::size_t capacity = size_of_class(size_class);
-  PooledBlock* evicted = evict_for(size_class);
+  // What is charged counts the new block already.
+  PooledBlock* evicted = evict_down_to(keep_at_most_ - std::min(keep_at_most_, charged_capacity_));
   stats_.fresh += 1;
   stats_.footprint += capacity;
   note_live();
@@ -141,7 +142,7 @@ void PoolState::take_back(PooledBlock* block) noexcept {
   Lock lock(mutex_);
   bool room = false;
   discharge(block, room);
-  PooledBlock* to_free = keep(block) ? nullptr : block;
+  PooledBlock* to_free = cache(block);
   leave(std::move(lock), 1, to_free, room);
 }
 
@@ -215,7 +216,7 @@ PoolStats PoolState::stats() const {
 void PoolState::close_pool() noexcept {
   Lock lock(mutex_);
   closed_ = true;
-  PooledBlock* to_free = evict_all();
+  PooledBlock* to_free = evict_down_to(0);
   leave(std::move(lock), 1, to_free, false);
 }
 

@@ -16,14 +16,42 @@
 
 namespace penstock::detail {
 
+struct PooledBlock;
+
+// Neighbours in a list of blocks ordered by when they were put in.
+struct Neighbours {
+  PooledBlock* newer = nullptr;
+  PooledBlock* older = nullptr;
+};
+
 struct PooledBlock : Block {
   PoolState* pool = nullptr;
   PoolAccount* account = nullptr;  // the reservation it was allocated from
-  PooledBlock* next = nullptr;     // in a free list
+  PooledBlock* next = nullptr;     // in a list of blocks to be freed
+  Neighbours in_class;             // while cached: blocks of the same size class
+  Neighbours in_cache;             // while cached: all blocks
   std::size_t size_class = 0;
   bool held_by_user = false;
 
   std::size_t capacity() const noexcept { return size_of_class(size_class); }
+};
+
+// A list threaded through blocks: the newest comes first, any one can be taken out.
+template <Neighbours PooledBlock::*links>
+struct BlockList {
+  PooledBlock* newest = nullptr;
+  PooledBlock* oldest = nullptr;
+
+  void put(PooledBlock* block) noexcept {
+    (block->*links) = {nullptr, newest};
+    (newest != nullptr ? (newest->*links).newer : oldest) = block;
+    newest = block;
+  }
+  void take(PooledBlock* block) noexcept {
+    const auto [newer, older] = block->*links;
+    (newer != nullptr ? (newer->*links).older : newest) = older;
+    (older != nullptr ? (older->*links).newer : oldest) = newer;
+  }
 };
 
 // The bytes of one Reservation.
@@ -79,11 +107,11 @@ struct PoolState {
   void discharge(PooledBlock* block, bool& room) noexcept;
   void leave_account(PooledBlock* block) noexcept;
 
-  PooledBlock* pop(std::size_t size_class) noexcept;
-  bool keep(PooledBlock* block) noexcept;
-  PooledBlock* evict_for(std::size_t size_class) noexcept;
-  PooledBlock* evict_all() noexcept;
-  std::size_t class_to_evict(std::size_t size_class) const noexcept;
+  PooledBlock* take_cached(std::size_t size_class) noexcept;
+  void uncache(PooledBlock* block) noexcept;
+  // Both answer the list of blocks that had to go; their memory is to be freed without the lock.
+  PooledBlock* cache(PooledBlock* block) noexcept;
+  PooledBlock* evict_down_to(std::size_t limit) noexcept;
 
   // The end of every operation that lets go of something: unlocks, frees memory, calls listeners,
   // and deletes the state if the users that just left were the last.
@@ -98,8 +126,8 @@ struct PoolState {
   std::size_t users_ = 1;             // the BufferPool, live blocks, accounts and listeners
   bool closed_ = false;
   std::shared_ptr<const Listeners> listeners_;  // copied on change; null when there are none
-  std::array<PooledBlock*, kSizeClasses> free_{};
-  std::array<std::uint64_t, (kSizeClasses + 63) / 64> occupied_{};  // one bit per free list
+  BlockList<&PooledBlock::in_cache> cache_;
+  std::array<BlockList<&PooledBlock::in_class>, kSizeClasses> classes_;
 };
 
 // Gives a list of blocks, and their memory, back for good.

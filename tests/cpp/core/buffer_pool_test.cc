@@ -141,6 +141,18 @@ TEST(BufferPool, what_an_unlimited_pool_keeps_is_bounded_by_what_was_once_live) 
   EXPECT_LE(pool.stats().cached, 4608 * kB);
 }
 
+TEST(BufferPool, memory_unused_for_longest_makes_way_for_what_is_used_now) {
+  BufferPool pool;
+  (void)must(pool.allocate(kB));
+  const std::byte* large = must(pool.allocate(4096 * kB)).data();
+  EXPECT_EQ(must(pool.allocate(4096 * kB)).data(), large);
+  BufferPool limited(10 * kB);
+  (void)must(limited.allocate(8 * kB));
+  for (int i = 0; i < 3; ++i) (void)must(limited.allocate(6 * kB));
+  EXPECT_EQ(limited.stats().fresh, 2u);
+  EXPECT_EQ(limited.stats().cached, 6 * kB);
+}
+
 TEST(BufferPool, batches_that_come_back_from_the_user_are_recycled) {
   // A loop over batches under a budget of two: one in the user's hands, two being made.
   constexpr std::size_t batch = 1000 * kB;
