@@ -10,12 +10,14 @@ set(dependencies "")
 foreach(library ${linked})
   if(library MATCHES "^PkgConfig::(.+)$")
     set(prefix ${CMAKE_MATCH_1})
-    string(APPEND dependencies "find_dependency(PkgConfig)\n"
-      "pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${${prefix}_MODULE_NAME})\n")
+    list(APPEND dependencies "find_dependency(PkgConfig)"
+      "pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${${prefix}_MODULE_NAME})")
   elseif(library MATCHES "^([A-Za-z0-9_]+)::[A-Za-z0-9_]+$")
-    string(APPEND dependencies "find_dependency(${CMAKE_MATCH_1})\n")
+    list(APPEND dependencies "find_dependency(${CMAKE_MATCH_1})")
   endif()
 endforeach()
+list(REMOVE_DUPLICATES dependencies)
+list(JOIN dependencies "\n" dependencies)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/penstock)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/penstockConfig.cmake.in penstockConfig.cmake @ONLY)
