@@ -1,0 +1,291 @@
+#include "media/image/jpeg_reader.h"
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>  // before jpeglib.h, which needs FILE
+#include <cstring>
+#include <string>
+
+#include "media/image/exif.h"
+
+namespace penstock::media {
+namespace {
+
+// A legitimate progressive file has about ten scans. Each costs a pass over the whole picture, so
+// a few kilobytes of scans could keep a thread busy for minutes.
+constexpr int kMaxScans = 500;
+
+// Pixels of margin that make fancy upsampling right at a region's edges: one chroma sample.
+constexpr std::int64_t kMargin = 4;
+constexpr std::int64_t kNarrow = 64;  // narrower pictures are not cropped
+
+struct ErrorManager {
+  jpeg_error_mgr base;
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+  int code;
+  bool strict;
+};
+
+[[noreturn]] void on_error(j_common_ptr info) {
+  auto* errors = reinterpret_cast<ErrorManager*>(info->err);
+  errors->code = errors->base.msg_code;
+  (*errors->base.format_message)(info, errors->message);
+  std::longjmp(errors->jump, 1);
+}
+
+void on_message(j_common_ptr info, int level) {
+  if (level >= 0) return;  // traces
+  ++info->err->num_warnings;
+  if (reinterpret_cast<ErrorManager*>(info->err)->strict) on_error(info);
+}
+
+void on_output(j_common_ptr) {}
+
+void on_progress(j_common_ptr info) {
+  auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
+  if (decoder->input_scan_number > kMaxScans) ERREXIT(decoder, JERR_BAD_SCAN_SCRIPT);
+}
+
+Code code_of(int jpeg_code) {
+  switch (jpeg_code) {
+    case JERR_BAD_PRECISION:
+    case JERR_ARITH_NOTIMPL:
+    case JERR_SOF_UNSUPPORTED:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_BAD_J_COLORSPACE:
+    case JERR_CCIR601_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_NOTIMPL:
+    case JERR_NOT_COMPILED:
+      return Code::unsupported;
+    case JERR_OUT_OF_MEMORY:
+      return Code::out_of_memory;
+    case JERR_IMAGE_TOO_BIG:
+      return Code::out_of_range;
+    default:
+      return Code::corrupt;
+  }
+}
+
+J_COLOR_SPACE space_of(JpegColour colour) {
+  switch (colour) {
+    case JpegColour::grey:
+      return JCS_GRAYSCALE;
+    case JpegColour::rgb:
+      return JCS_RGB;
+    case JpegColour::bgr:
+      return JCS_EXT_BGR;
+    case JpegColour::rgba:
+      return JCS_EXT_RGBA;
+    case JpegColour::cmyk:
+      return JCS_CMYK;
+  }
+  return JCS_RGB;
+}
+
+}  // namespace
+
+struct JpegReader::State {
+  jpeg_decompress_struct decoder{};
+  ErrorManager errors{};
+  jpeg_progress_mgr progress{};
+  JpegHeader header;
+  std::span<const std::uint8_t> bytes;
+  std::int64_t first_col = 0;
+  bool created = false;
+
+  // Runs `body`, which calls libjpeg and owns nothing. False when libjpeg gave up.
+  template <class Body>
+  bool run(Body body) {
+    if (setjmp(errors.jump)) return false;
+    body();
+    return true;
+  }
+
+  // What went wrong, at which byte; the decoder is ready for the next file.
+  Error failure() {
+    const Code code = code_of(errors.code);
+    const std::int64_t offset =
+        decoder.src ? std::int64_t(bytes.size() - decoder.src->bytes_in_buffer) : 0;
+    abandon();
+    Error error(code, std::string("JPEG: ") + errors.message);
+    if (offset >= 0 && offset <= std::int64_t(bytes.size())) error.at_offset(offset);
+    return error;
+  }
+
+  void abandon() {
+    if (created) jpeg_abort_decompress(&decoder);
+  }
+};
+
+JpegReader::JpegReader() : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.decoder.err = jpeg_std_error(&s.errors.base);
+  s.errors.base.error_exit = on_error;
+  s.errors.base.emit_message = on_message;
+  s.errors.base.output_message = on_output;
+  s.progress.progress_monitor = on_progress;
+  s.created = s.run([&] { jpeg_create_decompress(&s.decoder); });
+  s.decoder.progress = &s.progress;
+}
+
+JpegReader::~JpegReader() {
+  jpeg_destroy_decompress(&state_->decoder);
+}
+
+JpegReader& JpegReader::of_thread() {
+  thread_local JpegReader reader;
+  return reader;
+}
+
+Status JpegReader::open(std::span<const std::uint8_t> bytes, bool strict) {
+  State& s = *state_;
+  if (!s.created) return Error(Code::out_of_memory, "JPEG: no memory for a decoder");
+  s.abandon();
+  s.bytes = bytes;
+  s.errors.strict = strict;
+  if (bytes.empty()) return Error(Code::corrupt, "JPEG: no bytes");
+  if (!s.run([&] {
+        jpeg_mem_src(&s.decoder, bytes.data(), static_cast<unsigned long>(bytes.size()));
+        jpeg_read_header(&s.decoder, TRUE);
+      })) {
+    return s.failure();
+  }
+  const jpeg_decompress_struct& d = s.decoder;
+  if (d.num_components != 1 && d.num_components != 3 && d.num_components != 4) {
+    s.abandon();
+    return Error(Code::unsupported,
+                 "JPEG: " + std::to_string(d.num_components) + " components; 1, 3 or 4 are known");
+  }
+  s.header = {d.image_width, d.image_height, d.num_components,
+              d.jpeg_color_space == JCS_YCbCr || d.jpeg_color_space == JCS_GRAYSCALE,
+              d.progressive_mode != 0};
+  return {};
+}
+
+const JpegHeader& JpegReader::header() const {
+  return state_->header;
+}
+
+Status JpegReader::start(const JpegSetup& setup) {
+  State& s = *state_;
+  jpeg_decompress_struct& d = s.decoder;
+  d.scale_num = 1;
+  d.scale_denom = unsigned(setup.scale);
+  d.out_color_space = space_of(setup.colour);
+  d.dct_method = JDCT_ISLOW;
+  d.do_fancy_upsampling = setup.fancy ? TRUE : FALSE;
+  if (!s.run([&] { jpeg_start_decompress(&d); })) return s.failure();
+
+  const Rect& region = setup.region;
+  const std::int64_t width = d.output_width, height = d.output_height;
+  if (region.x < 0 || region.y < 0 || region.width <= 0 || region.height <= 0 ||
+      region.width > width - region.x || region.height > height - region.y) {
+    s.abandon();
+    return Error(Code::invalid_argument, "JPEG: the region lies outside the picture");
+  }
+  s.first_col = 0;
+  const std::int64_t margin = setup.fancy ? kMargin : 0;
+  const std::int64_t left = std::max<std::int64_t>(0, region.x - margin);
+  const std::int64_t right = std::min(width, region.x + region.width + margin);
+  if (width > kNarrow && right - left < width) {
+    JDIMENSION offset = JDIMENSION(left), length = JDIMENSION(right - left);
+    if (!s.run([&] { jpeg_crop_scanline(&d, &offset, &length); })) return s.failure();
+    s.first_col = d.output_width == JDIMENSION(width) ? 0 : offset;
+  }
+  if (region.y > 0 && !s.run([&] { jpeg_skip_scanlines(&d, JDIMENSION(region.y)); })) {
+    return s.failure();
+  }
+  return {};
+}
+
+std::int64_t JpegReader::first_col() const {
+  return state_->first_col;
+}
+std::int64_t JpegReader::row_width() const {
+  return state_->decoder.output_width;
+}
+int JpegReader::channels() const {
+  return state_->decoder.output_components;
+}
+int JpegReader::rows_at_once() const {
+  return 8 * state_->decoder.max_v_samp_factor;
+}
+
+Status JpegReader::read_rows(std::uint8_t* to, std::ptrdiff_t row_bytes, std::int64_t count) {
+  State& s = *state_;
+  jpeg_decompress_struct& d = s.decoder;
+  const bool done = s.run([&] {
+    constexpr JDIMENSION kRows = 16;
+    JSAMPROW rows[kRows];
+    std::uint8_t* next = to;
+    for (std::int64_t left = count; left > 0;) {
+      const JDIMENSION wanted = left < std::int64_t(kRows) ? JDIMENSION(left) : kRows;
+      for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = next + std::ptrdiff_t(i) * row_bytes;
+      const JDIMENSION got = jpeg_read_scanlines(&d, rows, wanted);
+      if (got == 0) ERREXIT(&d, JERR_INPUT_EOF);
+      next += std::ptrdiff_t(got) * row_bytes;
+      left -= got;
+    }
+  });
+  if (!done) return s.failure();
+  if (d.out_color_space == JCS_CMYK) {
+    // Adobe writes ink as 255 - ink, and everybody followed; Pillow always inverts, so do we.
+    for (std::int64_t y = 0; y < count; ++y) {
+      std::uint8_t* row = to + y * row_bytes;
+      const std::int64_t samples = std::int64_t(d.output_width) * 4;
+      for (std::int64_t i = 0; i < samples; ++i) row[i] = std::uint8_t(255 - row[i]);
+    }
+  }
+  return {};
+}
+
+Status JpegReader::finish() {
+  State& s = *state_;
+  jpeg_decompress_struct& d = s.decoder;
+  if (d.output_scanline >= d.output_height) {
+    if (!s.run([&] { jpeg_finish_decompress(&d); })) return s.failure();
+    return {};
+  }
+  // The rest is not read; but an end marker somewhere in it is found at once in an intact file,
+  // and cannot occur inside compressed data.
+  bool ends = !s.errors.strict;
+  const std::uint8_t* const from = d.src->next_input_byte;
+  for (std::size_t i = d.src->bytes_in_buffer; !ends && i >= 2; --i) {
+    ends = from[i - 1] == JPEG_EOI && from[i - 2] == 0xFF;
+  }
+  // The marker may have been read already: as the last row came out, or, in a file of several
+  // scans, before the first one did.
+  ends = ends || d.unread_marker == JPEG_EOI || jpeg_input_complete(&d);
+  s.abandon();
+  if (!ends) return Error(Code::corrupt, "JPEG: the file ends before the picture does");
+  return {};
+}
+
+int jpeg_orientation(std::span<const std::uint8_t> bytes) noexcept {
+  constexpr std::uint8_t kApp1 = 0xE1, kStartOfScan = 0xDA, kEnd = 0xD9;
+  std::size_t at = 2;
+  while (at + 4 <= bytes.size()) {
+    if (bytes[at] != 0xFF) return 1;
+    const std::uint8_t marker = bytes[at + 1];
+    if (marker == 0xFF) {  // fill
+      ++at;
+      continue;
+    }
+    if (marker == kStartOfScan || marker == kEnd) return 1;
+    const std::size_t length = std::size_t(bytes[at + 2]) << 8 | bytes[at + 3];
+    if (length < 2 || length > bytes.size() - at - 2) return 1;
+    const auto body = bytes.subspan(at + 4, length - 2);
+    if (marker == kApp1 && body.size() > 6 && std::memcmp(body.data(), "Exif\0\0", 6) == 0) {
+      return exif_orientation(body.subspan(6));
+    }
+    at += 2 + length;
+  }
+  return 1;
+}
+
+}  // namespace penstock::media

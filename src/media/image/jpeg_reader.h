@@ -1,0 +1,82 @@
+// JpegReader: one JPEG at a time, rows in order, only the part that is wanted.
+//
+// open() reads the header. start() says at which scale, in which colours and which region; then
+// read_rows() gives the region's rows from the top. What lies outside is skipped: above without
+// inverse transforms, left and right of the region's blocks likewise, below not read at all.
+// With `fancy` upsampling every pixel of the region equals the same pixel of a full decode.
+//
+// This is the only face the rest of the library has of a JPEG decoder, so that the decoder behind
+// it can be replaced. libjpeg's error exits end in jpeg_reader.cc and come out as Errors.
+//
+// Thread safety: one thread at a time. of_thread() is the calling thread's own reader; its memory
+// is reused from image to image. The bytes given to open() must live until the last read_rows().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "penstock/error.h"
+#include "penstock/image.h"
+
+namespace penstock::media {
+
+enum class JpegColour : std::uint8_t { grey, rgb, bgr, rgba, cmyk };
+
+struct JpegHeader {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  int components = 0;     // 1, 3 or 4
+  bool has_luma = false;  // the first component is brightness: grey can be read without colour
+  bool progressive = false;
+};
+
+struct JpegSetup {
+  int scale = 1;  // 1, 2, 4 or 8: the picture is read at 1 / scale of its size, rounded up
+  JpegColour colour = JpegColour::rgb;  // cmyk for four components, and only for them
+  bool fancy = true;                    // smooth chroma; false: repeat it, which is faster
+  Rect region;                          // in scaled pixels, inside the picture
+};
+
+class JpegReader {
+ public:
+  JpegReader();
+  ~JpegReader();
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+
+  static JpegReader& of_thread();
+
+  // When strict, anything libjpeg would only warn about is an Error, here and below.
+  Status open(std::span<const std::uint8_t> bytes, bool strict);
+  const JpegHeader& header() const;
+
+  Status start(const JpegSetup& setup);
+  // What read_rows delivers: columns first_col() to first_col() + row_width(), which include the
+  // region and may begin before it and end after it.
+  std::int64_t first_col() const;
+  std::int64_t row_width() const;
+  int channels() const;
+  // How many rows are best read at once.
+  int rows_at_once() const;
+
+  // Writes the next `count` rows. A row may take up to row_width() * channels() bytes.
+  Status read_rows(std::uint8_t* to, std::ptrdiff_t row_bytes, std::int64_t count);
+
+  // Call after the region's last row. When strict, tells a file that was cut off below the region.
+  Status finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The size of a side at 1 / scale.
+inline std::int64_t scaled_size(std::int64_t size, int scale) {
+  return (size + scale - 1) / scale;
+}
+
+// EXIF orientation, 1 to 8, from a JPEG's own markers; 1 where there is none.
+int jpeg_orientation(std::span<const std::uint8_t> bytes) noexcept;
+
+}  // namespace penstock::media

@@ -1,0 +1,305 @@
+// TIFF through libtiff, from memory: the first page; strips or tiles, planes together or apart.
+//
+// Grey, palette, RGB and CMYK of 1 to 16 bits are read as samples and assembled here. YCbCr is left
+// to libtiff. libtiff's messages go to a per-file handler, never to the terminal.
+#include <tiffio.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "media/image/codecs.h"
+#include "media/image/scratch.h"
+#include "media/image/tiff_samples.h"
+
+namespace penstock::media {
+namespace {
+
+bool sniff(Bytes b) noexcept {
+  return b.size() >= 8 &&
+         ((b[0] == 'I' && b[1] == 'I' && (b[2] == 42 || b[2] == 43) && b[3] == 0) ||
+          (b[0] == 'M' && b[1] == 'M' && b[2] == 0 && (b[3] == 42 || b[3] == 43)));
+}
+
+// What libtiff reads from, and where its first complaint goes.
+struct Source {
+  Bytes bytes;
+  std::uint64_t at = 0;
+  std::string complaint;
+};
+
+tmsize_t read_bytes(thandle_t handle, void* to, tmsize_t size) {
+  auto* source = static_cast<Source*>(handle);
+  const std::uint64_t left =
+      source->at < source->bytes.size() ? source->bytes.size() - source->at : 0;
+  const std::uint64_t count =
+      std::min<std::uint64_t>(left, std::uint64_t(std::max<tmsize_t>(size, 0)));
+  std::memcpy(to, source->bytes.data() + (count ? source->at : 0), count);
+  source->at += count;
+  return tmsize_t(count);
+}
+tmsize_t write_bytes(thandle_t, void*, tmsize_t) {
+  return 0;
+}
+toff_t seek_bytes(thandle_t handle, toff_t offset, int whence) {
+  auto* source = static_cast<Source*>(handle);
+  if (whence == SEEK_CUR) offset += source->at;
+  if (whence == SEEK_END) offset += source->bytes.size();
+  return source->at = offset;
+}
+int close_bytes(thandle_t) {
+  return 0;
+}
+toff_t size_of_bytes(thandle_t handle) {
+  return static_cast<Source*>(handle)->bytes.size();
+}
+int map_bytes(thandle_t handle, void** data, toff_t* size) {
+  auto* source = static_cast<Source*>(handle);
+  *data = const_cast<std::uint8_t*>(source->bytes.data());
+  *size = source->bytes.size();
+  return 1;
+}
+void unmap_bytes(thandle_t, void*, toff_t) {}
+
+int keep_complaint(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  auto* source = static_cast<Source*>(user);
+  if (source->complaint.empty()) {
+    char text[256];
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    source->complaint = text;
+  }
+  return 1;
+}
+int ignore_warning(TIFF*, void*, const char*, const char*, va_list) {
+  return 1;
+}
+
+struct CloseTiff {
+  void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+};
+using TiffHandle = std::unique_ptr<TIFF, CloseTiff>;
+
+Error failure(const Source& source) {
+  return corrupt("TIFF: " +
+                 (source.complaint.empty() ? "the picture data is damaged" : source.complaint));
+}
+
+TiffHandle open_tiff(Source& source) {
+  TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
+  if (options == nullptr) return nullptr;
+  TIFFOpenOptionsSetErrorHandlerExtR(options, keep_complaint, &source);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, nullptr);
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t(1) << 30);
+  TiffHandle tiff(TIFFClientOpenExt("memory", "r", &source, read_bytes, write_bytes, seek_bytes,
+                                    close_bytes, size_of_bytes, map_bytes, unmap_bytes, options));
+  TIFFOpenOptionsFree(options);
+  return tiff;
+}
+
+Result<TiffLayout> read_layout(TIFF* tiff) {
+  TiffLayout layout;
+  std::uint32_t width = 0, height = 0;
+  std::uint16_t bits = 1, samples = 1, photometric = 0, planar = 1, format = 1, orientation = 1;
+  std::uint16_t compression = 1, extra_count = 0, *extra = nullptr;
+  if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width) ||
+      !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height)) {
+    return corrupt("TIFF: the size is missing");
+  }
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_ORIENTATION, &orientation);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+  TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+  layout.width = width, layout.height = height;
+  layout.orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
+  layout.bits = bits, layout.samples = samples;
+  layout.photometric = photometric;
+  layout.separate = planar == PLANARCONFIG_SEPARATE && samples > 1;
+  if (photometric == PHOTOMETRIC_YCBCR && compression == COMPRESSION_JPEG && !layout.separate) {
+    // libtiff's own JPEG decoder gives RGB.
+    TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    layout.photometric = PHOTOMETRIC_RGB;
+  }
+  if (TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extra) && extra_count > 0) {
+    layout.extra = extra[0];
+  }
+  if (format == SAMPLEFORMAT_IEEEFP || format == SAMPLEFORMAT_COMPLEXIEEEFP) {
+    return unsupported("TIFF: floating-point samples");
+  }
+  if (layout.photometric == PHOTOMETRIC_PALETTE) {
+    std::uint16_t *red, *green, *blue;
+    if (!TIFFGetField(tiff, TIFFTAG_COLORMAP, &red, &green, &blue)) {
+      return corrupt("TIFF: no palette");
+    }
+    if (bits > 8) return unsupported("TIFF: a palette of " + std::to_string(bits) + " bits");
+    for (int i = 0; i < 256; ++i) std::memset(&layout.palette[std::size_t(i) * 3], i, 3);
+    for (std::size_t i = 0; i < std::size_t(1) << bits; ++i) {
+      layout.palette[i * 3] = std::uint8_t(red[i] >> 8);
+      layout.palette[i * 3 + 1] = std::uint8_t(green[i] >> 8);
+      layout.palette[i * 3 + 2] = std::uint8_t(blue[i] >> 8);
+    }
+  }
+  return layout;
+}
+
+Result<ImageInfo> info(Bytes bytes) {
+  Source source{bytes, 0, {}};
+  const TiffHandle tiff = open_tiff(source);
+  if (!tiff) return failure(source);
+  Result<TiffLayout> layout = read_layout(tiff.get());
+  if (!layout) return std::move(layout).error();
+  if (Status s = check_size(layout->width, layout->height, INT64_MAX); !s) {
+    return std::move(s).error();
+  }
+  int channels = 3;
+  if (layout->photometric != PHOTOMETRIC_YCBCR) {
+    Result<Native> native = tiff_native(*layout, PixelMode::unchanged);
+    if (!native) return std::move(native).error();
+    channels = channels_of(*native);
+  }
+  return ImageInfo{ImageFormat::tiff, layout->width, layout->height,
+                   channels,          layout->bits,  layout->orientation};
+}
+
+Status decode_ycbcr(TIFF* tiff, const Source& source, const TiffLayout& layout,
+                    PixelWriter& writer) {
+  const std::size_t pixels = std::size_t(layout.width * layout.height);
+  ScratchLease image(ScratchUse::image, pixels * 4);
+  if (!image) return Error(Code::out_of_memory, "TIFF: no memory for the picture");
+  auto* raster = reinterpret_cast<std::uint32_t*>(image.data());
+  // libtiff turns the picture upright by its tag; here it is wanted as stored.
+  TIFFSetField(tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
+  if (!TIFFReadRGBAImageOriented(tiff, std::uint32_t(layout.width), std::uint32_t(layout.height),
+                                 raster, ORIENTATION_TOPLEFT, 1)) {
+    return failure(source);
+  }
+  if (Status s = writer.begin(layout.width, layout.height, Native::rgb); !s) return s;
+  for (std::int64_t y = 0; y < layout.height; ++y) {
+    std::uint8_t* to = writer.row(y);
+    const std::uint32_t* from = raster + y * layout.width;
+    for (std::int64_t x = 0; x < layout.width; ++x, to += 3) {
+      to[0] = TIFFGetR(from[x]), to[1] = TIFFGetG(from[x]), to[2] = TIFFGetB(from[x]);
+    }
+    writer.commit(y);
+  }
+  return {};
+}
+
+// A band is a strip, or a row of tiles, of one plane: rows of full width, packed as in the file.
+struct Bands {
+  std::int64_t rows = 0;       // in one band
+  std::int64_t row_bytes = 0;  // of a plane's row
+  bool tiled = false;
+  std::int64_t tile_width = 0, tile_row_bytes = 0;
+  std::size_t tile_bytes = 0;
+};
+
+Result<Bands> read_bands(TIFF* tiff, const TiffLayout& layout, std::int64_t max_pixels) {
+  Bands bands;
+  const std::int64_t bits_per_pixel = layout.bits * (layout.separate ? 1 : layout.samples);
+  bands.row_bytes = (layout.width * bits_per_pixel + 7) / 8;
+  bands.tiled = TIFFIsTiled(tiff) != 0;
+  std::uint32_t rows = 0;
+  if (bands.tiled) {
+    std::uint32_t tile_width = 0;
+    TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
+    TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows);
+    if (tile_width == 0 || rows == 0 || (std::int64_t(tile_width) * layout.bits) % 8 != 0) {
+      return corrupt("TIFF: impossible tiles");
+    }
+    if (std::int64_t(tile_width) > std::max<std::int64_t>(max_pixels, 65536) / rows) {
+      return Error(Code::out_of_range, "TIFF: the tiles are larger than max_pixels allows");
+    }
+    bands.tile_width = tile_width;
+    bands.tile_row_bytes = TIFFTileRowSize(tiff);
+    bands.tile_bytes = std::size_t(TIFFTileSize(tiff));
+    if (bands.tile_row_bytes * std::int64_t(rows) > std::int64_t(bands.tile_bytes)) {
+      return corrupt("TIFF: impossible tiles");
+    }
+  } else {
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+    if (rows == 0 || TIFFScanlineSize(tiff) != bands.row_bytes) {
+      return corrupt("TIFF: impossible strips");
+    }
+  }
+  bands.rows = std::min<std::int64_t>(rows, layout.height);
+  return bands;
+}
+
+bool read_band(TIFF* tiff, const TiffLayout& layout, const Bands& bands, std::int64_t y,
+               std::uint16_t plane, std::uint8_t* tile, std::uint8_t* to) {
+  const std::int64_t rows = std::min(bands.rows, layout.height - y);
+  if (!bands.tiled) {
+    const std::uint32_t strip = TIFFComputeStrip(tiff, std::uint32_t(y), plane);
+    const tmsize_t wanted = tmsize_t(rows * bands.row_bytes);
+    return TIFFReadEncodedStrip(tiff, strip, to, wanted) == wanted;
+  }
+  for (std::int64_t x = 0; x < layout.width; x += bands.tile_width) {
+    if (TIFFReadTile(tiff, tile, std::uint32_t(x), std::uint32_t(y), 0, plane) < 0) return false;
+    const std::int64_t at = bands.tile_row_bytes * (x / bands.tile_width);
+    const std::int64_t count = std::min(bands.tile_row_bytes, bands.row_bytes - at);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::memcpy(to + r * bands.row_bytes + at, tile + r * bands.tile_row_bytes,
+                  std::size_t(count));
+    }
+  }
+  return true;
+}
+
+Status decode(Bytes bytes, const DecodeOptions& options, PixelWriter& writer) {
+  Source source{bytes, 0, {}};
+  const TiffHandle tiff = open_tiff(source);
+  if (!tiff) return failure(source);
+  Result<TiffLayout> read = read_layout(tiff.get());
+  if (!read) return std::move(read).error();
+  const TiffLayout& layout = *read;
+  if (Status s = check_size(layout.width, layout.height, options.max_pixels); !s) return s;
+  if (layout.photometric == PHOTOMETRIC_YCBCR) {
+    return decode_ycbcr(tiff.get(), source, layout, writer);
+  }
+  Result<Native> native = tiff_native(layout, options.mode);
+  if (!native) return std::move(native).error();
+  Result<Bands> found = read_bands(tiff.get(), layout, options.max_pixels);
+  if (!found) return std::move(found).error();
+  const Bands& bands = *found;
+
+  const int planes = layout.separate ? layout.samples : 1;
+  const std::size_t band_bytes = std::size_t(bands.rows * bands.row_bytes);
+  ScratchLease band(ScratchUse::raw, band_bytes * std::size_t(planes));
+  ScratchLease tile(ScratchUse::file, bands.tile_bytes);
+  ScratchLease samples(ScratchUse::rows, std::size_t(layout.width * layout.samples) * 2);
+  if (!band || !tile || !samples) return Error(Code::out_of_memory, "TIFF: no memory");
+  bool begun = false;
+  for (std::int64_t top = 0; top < layout.height; top += bands.rows) {
+    for (int plane = 0; plane < planes; ++plane) {
+      if (!read_band(tiff.get(), layout, bands, top, std::uint16_t(plane), tile.data(),
+                     band.data() + band_bytes * std::size_t(plane))) {
+        return failure(source);
+      }
+    }
+    if (!begun) {  // after the first band: many damaged files never get this far
+      if (Status s = writer.begin(layout.width, layout.height, *native); !s) return s;
+      begun = true;
+    }
+    for (std::int64_t y = top; y < std::min(layout.height, top + bands.rows); ++y) {
+      const std::uint8_t* row = band.data() + (y - top) * bands.row_bytes;
+      for (int plane = 0; plane < planes; ++plane) {
+        unpack_tiff_samples(row + band_bytes * std::size_t(plane), layout, plane, samples.data());
+      }
+      assemble_tiff_row(samples.data(), layout, *native, writer.row(y));
+      writer.commit(y);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const Codec kTiffCodec = {ImageFormat::tiff, "TIFF", sniff, info, decode};
+
+}  // namespace penstock::media
