@@ -40,8 +40,8 @@ TEST(Permutation, sizes_outside_its_limits_are_refused) {
 
 TEST(Permutation, is_a_bijection_with_its_inverse_for_every_small_size) {
   std::vector<char> seen;
-  for (std::uint64_t n = 1; n <= 4200; ++n) {
-    const std::uint64_t keys = n <= 64 ? 50 : n % 97 == 0 ? 10 : 1;
+  for (std::uint64_t n = 1; n <= 4200; n += n < 700 ? 1 : 13) {
+    const std::uint64_t keys = n <= 64 ? 50 : 2;
     for (std::uint64_t seed = 0; seed < keys; ++seed) {
       const Permutation permutation = make(n, seed, n);
       seen.assign(n, 0);
