@@ -130,7 +130,7 @@ template <int kChannels>
 void plan_blocks(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) {
   const std::int64_t width = weights.size();
   plan.steps = (width + step_pixels - 1) / step_pixels;
-  plan.step_values = step_pixels;
+  plan.step_offsets = step_pixels;
   plan.pairs = std::max((weights.max_count() + 1) / 2, 1);
   plan.reach = (plan.pairs - 1) / 2 * 4 * kChannels + 16;
   std::int32_t* offsets = plan.offsets.reserve(static_cast<std::size_t>(plan.steps * step_pixels));
@@ -142,15 +142,12 @@ void plan_blocks(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) 
     const std::int64_t b = x % step_pixels / 4;
     const std::int64_t used = std::min(x, width - 1);
     const std::int64_t i = mirror ? width - 1 - used : used;
-    const std::int32_t count = x < width ? weights.count(i) : 0;
-    const std::int32_t* taps = weights.taps(i);
+    const SplitPair* split = weights.pairs(i);
     std::int32_t* at = table + (x / step_pixels * 4 + v) * plan.pairs * 2 * vector_words + b * 4;
     offsets[x] = (weights.first(i) - weights.lowest()) * kChannels;
     for (int p = 0; p < plan.pairs; ++p, at += 2 * vector_words) {
-      const SplitPair pair(2 * p < count ? taps[2 * p] : 0,
-                           2 * p + 1 < count ? taps[2 * p + 1] : 0);
-      hn::Store(hn::Set(block, pair.lo), block, at);
-      hn::Store(hn::Set(block, pair.hi), block, at + vector_words);
+      hn::Store(hn::Set(block, split[p].lo), block, at);
+      hn::Store(hn::Set(block, split[p].hi), block, at + vector_words);
     }
   }
 }

@@ -66,7 +66,7 @@ void plan_gather(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) 
   const std::int64_t width = weights.size();
   const std::int64_t values = width * kChannels;
   plan.steps = (values + vector_words - 1) / vector_words;
-  plan.step_values = vector_words;
+  plan.step_offsets = vector_words;
   plan.pairs = std::max((weights.max_count() + 1) / 2, 1);
   if (kChannels == 1) plan.pairs = (plan.pairs + 1) / 2 * 2;
   plan.reach = plan.pairs * 2 * kChannels;
@@ -86,7 +86,7 @@ void plan_gather(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) 
     for (int p = 0; p < plan.pairs; ++p, at += 2 * vector_words) {
       // One channel: taps 0 and 2 of each four sit in the even bytes, 1 and 3 in the odd ones.
       const int t = kChannels == 1 ? p / 2 * 4 + p % 2 : 2 * p;
-      const SplitPair pair(tap(t), tap(kChannels == 1 ? t + 2 : t + 1));
+      const auto pair = SplitPair::of(tap(t), tap(kChannels == 1 ? t + 2 : t + 1));
       at[0] = pair.lo;
       at[vector_words] = pair.hi;
     }

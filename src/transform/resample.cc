@@ -89,7 +89,7 @@ void Resampler::State::plan_filtered(const ResizeSpec& spec) {
     ring_stride = (ring_bytes() + row_padding + 63) / 64 * 64;
     const auto bytes = static_cast<std::size_t>(ring_rows * ring_stride);
     std::memset(ring.reserve(bytes), 0, bytes);
-    tap_rows.reserve(static_cast<std::size_t>(ring_rows));
+    tap_rows.reserve(static_cast<std::size_t>(ring_rows + 1));
     if (plan.vertical_first) between.reserve(static_cast<std::size_t>(src_bytes()));
   } else {
     first_row = keep.y;
@@ -132,7 +132,8 @@ void Resampler::State::vertical_pass(std::uint8_t* out) {
   const std::int32_t count = lines.count(next_out - 1);
   for (std::int32_t t = 0; t < count; ++t)
     tap_rows[t] = ring.data() + (first + t) % ring_rows * ring_stride;
-  resample_rows(tap_rows.data(), lines.taps(next_out - 1), count, ring_bytes(), out);
+  tap_rows[count] = tap_rows[0];  // the pair of an odd last row, with weight 0
+  resample_rows(tap_rows.data(), lines.pairs(next_out - 1), count, ring_bytes(), out);
 }
 
 void Resampler::State::push_filtered(const std::uint8_t* row) {

@@ -26,36 +26,26 @@ struct HorizontalPlan {
 
   void (*runner)(HorizontalPlan&, const std::uint8_t*, std::uint8_t*) = nullptr;
   int channels = 0;
-  int pairs = 0;                 // pairs of taps per output pixel, as many as the largest needs
-  std::int64_t steps = 0;        // vector steps per row
-  std::int64_t step_values = 0;  // offsets per step
-  std::int64_t reach = 0;        // bytes read from an offset on
-  std::int64_t row_bytes = 0;    // readable bytes of a source row
-  std::int64_t risky_from = 0;   // steps that would read past the row: [risky_from, risky_to)
+  int pairs = 0;                  // pairs of taps per output pixel, as many as the largest needs
+  std::int64_t steps = 0;         // vector steps per row
+  std::int64_t step_offsets = 0;  // offsets per step
+  std::int64_t reach = 0;         // bytes read from an offset on
+  std::int64_t row_bytes = 0;     // readable bytes of a source row
+  std::int64_t risky_from = 0;    // steps that would read past the row: [risky_from, risky_to)
   std::int64_t risky_to = 0;
-  std::int64_t tail_from = 0;     // first byte of the row that risky steps need
-  Scratch<std::int32_t> offsets;  // byte offset of each output's first tap
-  Scratch<std::int32_t> table;    // weights, two to a word, replicated to the lanes that use them
-  Scratch<std::uint8_t> tail;     // the end of the row again, with room behind it
+  std::int64_t tail_from = 0;      // first byte of the row that risky steps need
+  Scratch<std::uint8_t> shuffles;  // which bytes of a window go where
+  Scratch<std::int32_t> offsets;   // byte offset of each output's first tap
+  Scratch<std::int32_t> table;     // weights, two to a word, replicated to the lanes that use them
+  Scratch<std::uint8_t> tail;      // the end of the row again, with room behind it
 };
 
 void plan_horizontal(const AxisWeights& weights, int channels, bool mirror, HorizontalPlan& plan);
 
-// out[i] = sum over rows of rows[t][i] * taps[t], rounded and clipped, for i in [0, bytes). Reads
-// the rows with padding; writes exactly `bytes`.
-void resample_rows(const std::uint8_t* const* rows, const std::int32_t* taps, std::int32_t count,
+// out[i] = sum over rows of rows[t][i] * weight t, rounded and clipped, for i in [0, bytes); the
+// weights come in (count + 1) / 2 pairs. Reads the rows with padding; writes exactly `bytes`.
+void resample_rows(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t count,
                    std::int64_t bytes, std::uint8_t* out);
-
-// Two weights as the 16-bit lanes of one word, once their low parts and once their high parts.
-struct SplitPair {
-  std::int32_t lo;
-  std::int32_t hi;
-
-  SplitPair(std::int32_t a, std::int32_t b)
-      : lo((a & 0x7fff) | ((b & 0x7fff) << 16)),
-        hi(static_cast<std::int32_t>((static_cast<std::uint32_t>(a >> 15) & 0xffff) |
-                                     (static_cast<std::uint32_t>(b >> 15) << 16))) {}
-};
 
 // A word for the instruction set in use, for reports: "AVX2".
 const char* resample_target();

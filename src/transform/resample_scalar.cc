@@ -46,12 +46,16 @@ void plan_horizontal_scalar(const AxisWeights& weights, int channels, bool mirro
   }
 }
 
-void resample_rows_scalar(const std::uint8_t* const* rows, const std::int32_t* taps,
+void resample_rows_scalar(const std::uint8_t* const* rows, const SplitPair* pairs,
                           std::int32_t count, std::int64_t bytes, std::uint8_t* out) {
+  const auto weight = [&](std::int32_t t) {
+    const auto lo = static_cast<std::uint32_t>(pairs[t / 2].lo >> (t % 2 * 16)) & 0xffff;
+    const auto hi = static_cast<std::int16_t>(pairs[t / 2].hi >> (t % 2 * 16));
+    return static_cast<std::uint32_t>(hi) * 0x8000u + lo;
+  };
   for (std::int64_t i = 0; i < bytes; ++i) {
     std::uint32_t sum = weight_half;
-    for (std::int32_t t = 0; t < count; ++t)
-      sum += rows[t][i] * static_cast<std::uint32_t>(taps[t]);
+    for (std::int32_t t = 0; t < count; ++t) sum += rows[t][i] * weight(t);
     out[i] = finish(sum);
   }
 }

@@ -10,7 +10,7 @@ namespace penstock {
 
 void plan_horizontal_scalar(const AxisWeights& weights, int channels, bool mirror,
                             HorizontalPlan& plan);
-void resample_rows_scalar(const std::uint8_t* const* rows, const std::int32_t* taps,
+void resample_rows_scalar(const std::uint8_t* const* rows, const SplitPair* pairs,
                           std::int32_t count, std::int64_t bytes, std::uint8_t* out);
 
 }  // namespace penstock

@@ -1,9 +1,12 @@
 // The vertical pass: two rows are interleaved byte by byte, so that each 32-bit lane holds one
 // column of both, then multiplied and added in pairs.
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "transform/resample_kernels.h"
 #include "transform/resample_scalar.h"
+#include "transform/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/resample_vertical.cc"
@@ -21,24 +24,22 @@ const char* TargetName() {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void ResampleRows(const std::uint8_t* const* rows, const std::int32_t* taps, std::int32_t count,
+void ResampleRows(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t count,
                   std::int64_t bytes, std::uint8_t* out) {
-  resample_rows_scalar(rows, taps, count, bytes, out);
+  resample_rows_scalar(rows, pairs, count, bytes, out);
 }
 
 #else
 
-HWY_INLINE VU8 column_strip(const std::uint8_t* const* rows, const std::int32_t* taps,
+HWY_INLINE VU8 column_strip(const std::uint8_t* const* rows, const SplitPair* pairs,
                             std::int32_t count, std::int64_t at) {
   const VU8 zero = hn::Zero(U8());
   WeightedSum s0, s1, s2, s3;
   for (std::int32_t t = 0; t < count; t += 2) {
-    const bool both = t + 1 < count;
-    const SplitPair pair(taps[t], both ? taps[t + 1] : 0);
-    const VI32 lo = hn::Set(I32(), pair.lo);
-    const VI32 hi = hn::Set(I32(), pair.hi);
+    const VI32 lo = hn::Set(I32(), pairs[t / 2].lo);
+    const VI32 hi = hn::Set(I32(), pairs[t / 2].hi);
     const VU8 a = hn::LoadU(U8(), rows[t] + at);
-    const VU8 b = hn::LoadU(U8(), rows[both ? t + 1 : t] + at);
+    const VU8 b = hn::LoadU(U8(), rows[t + 1] + at);
     const VU8 low = hn::InterleaveLower(U8(), a, b);
     const VU8 high = hn::InterleaveUpper(U8(), a, b);
     s0.add(hn::InterleaveLower(U8(), low, zero), lo, hi);
@@ -49,16 +50,37 @@ HWY_INLINE VU8 column_strip(const std::uint8_t* const* rows, const std::int32_t*
   return pack_u8(s0.get(), s1.get(), s2.get(), s3.get());
 }
 
-void ResampleRows(const std::uint8_t* const* rows, const std::int32_t* taps, std::int32_t count,
-                  std::int64_t bytes, std::uint8_t* out) {
+HWY_INLINE void all_strips(const std::uint8_t* const* rows, const SplitPair* pairs,
+                           std::int32_t count, std::int64_t bytes, std::uint8_t* out) {
   std::int64_t at = 0;
   for (; at + vector_bytes <= bytes; at += vector_bytes)
-    hn::StoreU(column_strip(rows, taps, count, at), U8(), out + at);
+    hn::StoreU(column_strip(rows, pairs, count, at), U8(), out + at);
   if (at < bytes) {
     HWY_ALIGN std::uint8_t last[vector_bytes];
-    hn::Store(column_strip(rows, taps, count, at), U8(), last);
+    hn::Store(column_strip(rows, pairs, count, at), U8(), last);
     std::memcpy(out + at, last, static_cast<std::size_t>(bytes - at));
   }
+}
+
+void ResampleRows(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t count,
+                  std::int64_t bytes, std::uint8_t* out) {
+  // The usual counts are compiled with the loop over rows unrolled and the weights in registers.
+  const std::uint8_t* few[6];
+  const SplitPair* weights = pairs;
+  const auto copy_rows = [&](std::int32_t even) {
+    for (std::int32_t t = 0; t < even; ++t) few[t] = rows[std::min(t, count - 1)];
+  };
+  SplitPair local[3];
+  const auto run = [&](auto even) HWY_ATTR {
+    copy_rows(even.value);
+    std::copy_n(weights, even.value / 2, local);
+    all_strips(few, local, even.value, bytes, out);
+  };
+  if (count <= 0) return std::memset(out, 0, static_cast<std::size_t>(bytes)), void();
+  if (count <= 2) return run(std::integral_constant<std::int32_t, 2>());
+  if (count <= 4) return run(std::integral_constant<std::int32_t, 4>());
+  if (count <= 6) return run(std::integral_constant<std::int32_t, 6>());
+  all_strips(rows, pairs, (count + 1) / 2 * 2, bytes, out);
 }
 
 #endif
@@ -73,9 +95,9 @@ namespace penstock {
 HWY_EXPORT(ResampleRows);
 HWY_EXPORT(TargetName);
 
-void resample_rows(const std::uint8_t* const* rows, const std::int32_t* taps, std::int32_t count,
+void resample_rows(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t count,
                    std::int64_t bytes, std::uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(ResampleRows)(rows, taps, count, bytes, out);
+  HWY_DYNAMIC_DISPATCH(ResampleRows)(rows, pairs, count, bytes, out);
 }
 
 const char* resample_target() {

@@ -25,7 +25,7 @@ struct BilinearKernel {
   static constexpr double support = 1.0;
   double operator()(double x) const {
     x = std::fabs(x);
-    return x < 1.0 ? 1.0 - x : 0.0;
+    return std::max(1.0 - x, 0.0);
   }
 };
 
@@ -57,12 +57,14 @@ struct LanczosKernel {
 };
 
 std::int32_t to_fixed(double weight) {
-  const double scaled = weight * (1 << weight_bits);
-  return static_cast<std::int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled);
+  return static_cast<std::int32_t>(weight * (1 << weight_bits) + std::copysign(0.5, weight));
 }
 
 }  // namespace
 
+// Outputs are computed a block at a time, each step for the whole block: the compiler then uses
+// vectors, and the branch on the number of taps, which changes from output to output, is gone. The
+// order of operations for one output is Pillow's.
 template <class Kernel>
 void AxisWeights::fill(const Kernel& kernel, std::int64_t src, float from, float to,
                        std::int64_t out, std::int64_t keep_from) {
@@ -72,34 +74,55 @@ void AxisWeights::fill(const Kernel& kernel, std::int64_t src, float from, float
   const double shrink = 1.0 / widen;
   const auto source_end = static_cast<std::int32_t>(src);
 
-  stride_ = std::min<std::int64_t>(static_cast<std::int64_t>(std::ceil(support)) * 2 + 1, src);
+  const auto widest = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
+  stride_ = (std::min(widest, src) + 1) / 2 * 2;
   spans_.reserve(static_cast<std::size_t>(size_));
   taps_.reserve(static_cast<std::size_t>(size_ * stride_));
-  double* exact = exact_.reserve(static_cast<std::size_t>(stride_));
+  pairs_.reserve(static_cast<std::size_t>(size_ * stride_ / 2));
+  constexpr std::int64_t block = 32;
+  double* exact = exact_.reserve(static_cast<std::size_t>(stride_ * block));
 
   max_count_ = 0;
   lowest_ = source_end;
   end_ = 0;
-  for (std::int64_t i = 0; i < size_; ++i) {
-    const double centre = from + (static_cast<double>(keep_from + i) + 0.5) * scale;
-    const auto first = std::max(static_cast<std::int32_t>(centre - support + 0.5), 0);
-    const auto last = std::min(static_cast<std::int32_t>(centre + support + 0.5), source_end);
-    const auto count =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>(std::int64_t{last} - first, 0, stride_));
-    double sum = 0.0;
-    for (std::int32_t t = 0; t < count; ++t) {
-      exact[t] = kernel((t + first - centre + 0.5) * shrink);
-      sum += exact[t];
+  for (std::int64_t begin = 0; begin < size_; begin += block) {
+    double centre[block];
+    double sum[block];
+    std::int32_t first[block];
+    std::int32_t count[block];
+    std::int32_t most = 0;
+    for (std::int64_t i = 0; i < block; ++i) {
+      centre[i] = from + (static_cast<double>(keep_from + begin + i) + 0.5) * scale;
+      first[i] = std::max(static_cast<std::int32_t>(centre[i] - support + 0.5), 0);
+      const auto last = std::min(static_cast<std::int32_t>(centre[i] + support + 0.5), source_end);
+      count[i] = std::max(last - first[i], 0);
+      sum[i] = 0.0;
     }
-    std::int32_t* taps = taps_.data() + i * stride_;
-    if (sum == 0.0) sum = 1.0;  // nothing to normalise
-    for (std::int32_t t = 0; t < count; ++t) taps[t] = to_fixed(exact[t] / sum);
-    spans_[i] = {first, count};
-    max_count_ = std::max(max_count_, count);
-    if (count > 0) {
-      lowest_ = std::min(lowest_, first);
-      end_ = std::max(end_, first + count);
+    const std::int64_t used = std::min(block, size_ - begin);
+    for (std::int64_t i = 0; i < used; ++i) most = std::max(most, count[i]);
+    for (std::int32_t t = 0; t < most; ++t) {
+      double* weights = exact + t * block;
+      for (std::int64_t i = 0; i < block; ++i) {
+        const double weight = kernel((t + first[i] - centre[i] + 0.5) * shrink);
+        weights[i] = t < count[i] ? weight : 0.0;
+        sum[i] += weights[i];
+      }
     }
+    for (std::int64_t i = 0; i < block; ++i) sum[i] = sum[i] == 0.0 ? 1.0 : sum[i];
+    for (std::int64_t i = 0; i < used; ++i) {
+      std::int32_t* taps = taps_.data() + (begin + i) * stride_;
+      for (std::int32_t t = 0; t < most; ++t) taps[t] = to_fixed(exact[t * block + i] / sum[i]);
+      for (std::int64_t t = most; t < stride_; ++t) taps[t] = 0;
+      SplitPair* pairs = pairs_.data() + (begin + i) * (stride_ / 2);
+      for (std::int32_t p = 0; p < stride_ / 2; ++p)
+        pairs[p] = SplitPair::of(taps[2 * p], taps[2 * p + 1]);
+      spans_[begin + i] = {first[i], count[i]};
+      if (count[i] > 0) {
+        lowest_ = std::min(lowest_, first[i]);
+        end_ = std::max(end_, first[i] + count[i]);
+      }
+    }
+    max_count_ = std::max(max_count_, most);
   }
   if (lowest_ >= end_) lowest_ = 0, end_ = 1;  // no output has a tap: keep the hull a valid range
 }

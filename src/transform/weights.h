@@ -17,6 +17,19 @@ namespace penstock {
 inline constexpr int weight_bits = 32 - 8 - 2;
 inline constexpr std::int32_t weight_half = 1 << (weight_bits - 1);
 
+// Two weights as the 16-bit halves of one word, once their low 15 bits and once the rest; see
+// resample_kernels.h for why.
+struct SplitPair {
+  std::int32_t lo;
+  std::int32_t hi;
+
+  static SplitPair of(std::int32_t a, std::int32_t b) {
+    return {(a & 0x7fff) | ((b & 0x7fff) << 16),
+            static_cast<std::int32_t>((static_cast<std::uint32_t>(a >> 15) & 0xffff) |
+                                      (static_cast<std::uint32_t>(b >> 15) << 16))};
+  }
+};
+
 class AxisWeights {
  public:
   // Taps of outputs keep_from .. keep_from + keep - 1 of an axis that maps [from, to] of `src`
@@ -28,6 +41,8 @@ class AxisWeights {
   std::int32_t first(std::int64_t i) const { return spans_[i].first; }
   std::int32_t count(std::int64_t i) const { return spans_[i].count; }
   const std::int32_t* taps(std::int64_t i) const { return taps_.data() + i * stride_; }
+  // The taps again in pairs; zeros follow, up to max_count() taps.
+  const SplitPair* pairs(std::int64_t i) const { return pairs_.data() + i * (stride_ / 2); }
 
   // The largest count, and the hull of all taps: [lowest, end).
   std::int32_t max_count() const { return max_count_; }
@@ -45,12 +60,13 @@ class AxisWeights {
             std::int64_t keep_from);
 
   std::int64_t size_ = 0;
-  std::int64_t stride_ = 0;
+  std::int64_t stride_ = 0;  // even
   std::int32_t max_count_ = 0;
   std::int32_t lowest_ = 0;
   std::int32_t end_ = 0;
   Scratch<Span> spans_;
   Scratch<std::int32_t> taps_;
+  Scratch<SplitPair> pairs_;
   Scratch<double> exact_;
 };
 
