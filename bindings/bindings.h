@@ -6,5 +6,6 @@
 namespace penstock::bindings {
 
 // void bind_<room>(nanobind::module_& m);  defined in <room>.cc, called in module.cc
+void bind_core(nanobind::module_& m);
 
 }  // namespace penstock::bindings

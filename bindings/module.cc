@@ -32,4 +32,5 @@ NB_MODULE(_core, m) {
       "version", [] { return PENSTOCK_VERSION; }, "The version of Penstock.");
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, str | bool]"),
         "How this module was built: compiler, assertions.");
+  penstock::bindings::bind_core(m);
 }

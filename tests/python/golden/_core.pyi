@@ -1,5 +1,7 @@
 """The native part of Penstock."""
 
+from collections.abc import Sequence
+from typing import Any
 
 
 def version() -> str:
@@ -7,3 +9,139 @@ def version() -> str:
 
 def build_info() -> dict[str, str | bool]:
     """How this module was built: compiler, assertions."""
+
+class BufferPool:
+    """Recycled memory under a byte budget."""
+
+    def __init__(self, budget: int | None = None) -> None:
+        """`budget` in bytes; None: unlimited."""
+
+    @property
+    def budget(self) -> int | None:
+        """Bytes; None: unlimited."""
+
+    def stats(self) -> dict[str, int | None]:
+        """
+        What is in use, reserved, cached, held by the user, and how often memory was reused.
+        """
+
+    def trim(self) -> None:
+        """Gives cached memory back to the system."""
+
+class Tensor:
+    """
+    An array of one element type in memory that Penstock owns.
+
+    `numpy.asarray(t)`, `torch.from_dlpack(t)` and `jax.numpy.from_dlpack(t)` share its memory and keep it alive.
+    """
+
+    @staticmethod
+    def empty(shape: Sequence[int], dtype: str = 'uint8', pool: BufferPool | None = None) -> Tensor:
+        """Uninitialised memory, from `pool` if there is one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps between neighbours, in elements."""
+
+    @property
+    def dtype(self) -> str:
+        """The name of the element type."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+
+    @property
+    def contiguous(self) -> bool:
+        """Do the elements lie side by side?"""
+
+    def row(self, i: int) -> Tensor:
+        """The i-th part along the first dimension: a view."""
+
+    def slice(self, dimension: int, start: int, stop: int, step: int = 1) -> Tensor:
+        """
+        Elements start, start + step, ... before stop of one dimension: a view.
+        """
+
+    def reshape(self, shape: Sequence[int]) -> Tensor:
+        """The same elements under another shape: a view."""
+
+    def __len__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The NumPy array on the same memory."""
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+        """A DLPack capsule that shares the memory."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The CPU."""
+
+class Permutation:
+    """
+    A keyed shuffle of range(n) by arithmetic, in constant memory.
+
+    The order for given arguments never changes between versions.
+    """
+
+    def __init__(self, n: int, seed: int = 0, epoch: int = 0, stream: int = 0) -> None: ...
+
+    @property
+    def n(self) -> int:
+        """How many numbers there are."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, position: int) -> int:
+        """The number at a position of the shuffled order."""
+
+    def index(self, value: int) -> int:
+        """The position at which a number comes."""
+
+    def fill(self, start: int, count: int, stride: int = 1, pool: BufferPool | None = None) -> Tensor:
+        """
+        The numbers at positions start, start + stride, ...: a Tensor of uint64.
+        """
+
+    def __repr__(self) -> str: ...
+
+class RandomStream:
+    """
+    The random numbers of one operation on one row: Philox4x32-10.
+
+    They depend on the arguments only, and never change between versions.
+    """
+
+    def __init__(self, seed: int, epoch: int = 0, position: int = 0, operation: int = 0) -> None: ...
+
+    def bits32(self) -> int:
+        """32 uniform bits."""
+
+    def bits64(self) -> int:
+        """64 uniform bits."""
+
+    def uniform(self, a: float = 0.0, b: float = 1.0) -> float:
+        """A number in [a, b)."""
+
+    def below(self, n: int) -> int:
+        """An integer in [0, n)."""
+
+    def normal(self) -> float:
+        """Mean 0, standard deviation 1."""
+
+    def bernoulli(self, p: float) -> bool:
+        """True with probability p."""
