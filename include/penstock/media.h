@@ -74,7 +74,8 @@ struct ImageShape {
   std::int64_t height = 0;
   std::int64_t width = 0;
   int channels = 0;
-  int bits = 8;  // 8, or 16 in native byte order (PixelMode::unchanged only)
+  int bits = 8;        // 8, or 16 in native byte order (PixelMode::unchanged only)
+  bool alpha = false;  // the last channel is alpha
 
   std::int64_t row_bytes() const { return width * channels * (bits / 8); }
   std::int64_t bytes() const { return height * row_bytes(); }
@@ -114,6 +115,37 @@ Result<ImageShape> decode_image(std::span<const std::byte> bytes, const DecodeOp
 // rectangle of decode_image. A JPEG is decoded only where the rectangle is.
 Result<ImageShape> decode_image_region(std::span<const std::byte> bytes, Rect region,
                                        const DecodeOptions& options, PixelTarget& target);
+
+// Crop, then resize the crop, then keep a part of the result.
+struct CropResize {
+  Rect
+      crop;  // of the picture, in upright pixels when orientation is applied; empty means all of it
+  std::int64_t out_width = 0;
+  std::int64_t out_height = 0;
+  Rect keep;  // of the out_width x out_height result; empty means all of it
+  Filter filter = Filter::bilinear;
+  bool mirror = false;  // what is kept, left to right
+  // True: the pixels of Pillow's convert(mode).crop(crop).resize(out, filter).crop(keep), bit for
+  // bit. False: a JPEG may be decoded at 1/2, 1/4 or 1/8 where at least min_left times the target's
+  // resolution remains, with chroma repeated instead of smoothed, and grey is the file's own.
+  bool exact = true;
+  double min_left = 1.5;
+};
+
+// Says what to cut out once the header is known: a random crop needs the size first.
+class CropPlanner {
+ public:
+  virtual ~CropPlanner() = default;
+  virtual Result<CropResize> plan(const ImageInfo& info) = 0;
+};
+
+// Decodes only what the result needs and resizes it row by row as it is decoded.
+Result<ImageShape> decode_crop_resize(std::span<const std::byte> bytes,
+                                      const DecodeOptions& options, const CropResize& plan,
+                                      PixelTarget& target);
+Result<ImageShape> decode_crop_resize(std::span<const std::byte> bytes,
+                                      const DecodeOptions& options, CropPlanner& planner,
+                                      PixelTarget& target);
 
 enum class Subsampling : std::uint8_t { s444, s422, s420 };
 

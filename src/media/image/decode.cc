@@ -85,25 +85,36 @@ Status check_region(Rect region, std::int64_t width, std::int64_t height) {
                                            text(height));
 }
 
-Result<ImageShape> decode_stored_region(const Codec& codec, Bytes bytes, Rect region,
-                                        const DecodeOptions& options, PixelTarget& target) {
-  if (codec.format == ImageFormat::jpeg) return decode_jpeg_region(bytes, region, options, target);
-  ScratchTarget whole(ScratchUse::whole);
-  Result<ImageShape> decoded = decode_whole(codec, bytes, options, whole);
-  if (!decoded) return decoded;
-  if (Status s = check_region(region, decoded->width, decoded->height); !s) {
-    return std::move(s).error();
+Result<DecodedCrop> decode_crop(const Codec& codec, Bytes bytes, const ImageInfo& info, Rect crop,
+                                const DecodeOptions& options, ScratchTarget& whole,
+                                ScratchTarget& cut) {
+  const int orientation = orientation_to_apply(info, options);
+  const Rect rect = stored_rect(crop, info.width, info.height, orientation);
+  if (Status s = check_region(rect, info.width, info.height); !s) return std::move(s).error();
+  DecodedCrop result;
+  if (codec.format == ImageFormat::jpeg) {
+    Result<ImageShape> decoded = decode_jpeg_region(bytes, rect, options, whole);
+    if (!decoded) return std::move(decoded).error();
+    result = {whole.data(), decoded->row_bytes(), *decoded};
+  } else {
+    Result<ImageShape> decoded = decode_whole(codec, bytes, options, whole);
+    if (!decoded) return std::move(decoded).error();
+    if (Status s = check_region(rect, decoded->width, decoded->height); !s) {
+      return std::move(s).error();
+    }
+    result = {
+        whole.data() + rect.y * decoded->row_bytes() + rect.x * std::int64_t(pixel_bytes(*decoded)),
+        decoded->row_bytes(), *decoded};
+    result.shape.width = rect.width, result.shape.height = rect.height;
   }
-  const ImageShape shape{region.height, region.width, decoded->channels, decoded->bits};
-  Result<PixelMemory> memory = target.place(shape);
+  if (orientation == 1) return result;
+  const ImageShape stored = result.shape;
+  if (orientation > 4) std::swap(result.shape.width, result.shape.height);
+  Result<PixelMemory> memory = cut.place(result.shape);
   if (!memory) return std::move(memory).error();
-  for (std::int64_t y = 0; y < region.height; ++y) {
-    std::memcpy(memory->data + y * memory->row_bytes,
-                whole.data() + (region.y + y) * decoded->row_bytes() +
-                    region.x * std::int64_t(pixel_bytes(shape)),
-                std::size_t(shape.row_bytes()));
-  }
-  return shape;
+  orient(result.data, result.row_bytes, stored, orientation, *memory);
+  result.data = memory->data, result.row_bytes = memory->row_bytes;
+  return result;
 }
 
 }  // namespace media
@@ -141,7 +152,7 @@ Result<ImageShape> decode_image(std::span<const std::byte> bytes, const DecodeOp
   if (orientation > 4) std::swap(upright.width, upright.height);
   Result<PixelMemory> memory = target.place(upright);
   if (!memory) return std::move(memory).error();
-  orient(stored.data(), *decoded, orientation, *memory);
+  orient(stored.data(), decoded->row_bytes(), *decoded, orientation, *memory);
   return upright;
 }
 
@@ -152,25 +163,19 @@ Result<ImageShape> decode_image_region(std::span<const std::byte> bytes, Rect re
   if (!codec) return std::move(codec).error();
   Result<ImageInfo> info = (*codec)->info(file);
   if (!info) return std::move(info).error();
-  const int orientation = orientation_to_apply(*info, options);
-  if (orientation == 1) return decode_stored_region(**codec, file, region, options, target);
-
-  const bool turned = orientation > 4;
-  if (Status s = check_region(region, turned ? info->height : info->width,
-                              turned ? info->width : info->height);
-      !s) {
-    return std::move(s).error();
+  if (info->format == ImageFormat::jpeg && orientation_to_apply(*info, options) == 1) {
+    return decode_jpeg_region(file, region, options, target);
   }
-  ScratchTarget stored(ScratchUse::region);
-  const Rect rect = stored_rect(region, info->width, info->height, orientation);
-  Result<ImageShape> decoded = decode_stored_region(**codec, file, rect, options, stored);
-  if (!decoded) return decoded;
-  ImageShape upright = *decoded;
-  if (turned) std::swap(upright.width, upright.height);
-  Result<PixelMemory> memory = target.place(upright);
+  ScratchTarget whole(ScratchUse::whole), cut(ScratchUse::region);
+  Result<DecodedCrop> crop = decode_crop(**codec, file, *info, region, options, whole, cut);
+  if (!crop) return std::move(crop).error();
+  Result<PixelMemory> memory = target.place(crop->shape);
   if (!memory) return std::move(memory).error();
-  orient(stored.data(), *decoded, orientation, *memory);
-  return upright;
+  for (std::int64_t y = 0; y < crop->shape.height; ++y) {
+    std::memcpy(memory->data + y * memory->row_bytes, crop->data + y * crop->row_bytes,
+                std::size_t(crop->shape.row_bytes()));
+  }
+  return crop->shape;
 }
 
 }  // namespace penstock

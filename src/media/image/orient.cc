@@ -39,11 +39,11 @@ void copy_pixel(std::uint8_t* to, const std::uint8_t* from) {
 
 // Walks the upright picture in tiles, so that a transposed read stays in cache.
 template <int Bytes>
-void copy(const std::uint8_t* from, const ImageShape& stored, const Turn& turn, PixelMemory to) {
+void copy(const std::uint8_t* from, std::int64_t row, const ImageShape& stored, const Turn& turn,
+          PixelMemory to) {
   constexpr std::int64_t kTile = 32;
   const std::int64_t width = turn.exchange ? stored.height : stored.width;
   const std::int64_t height = turn.exchange ? stored.width : stored.height;
-  const std::int64_t row = stored.width * Bytes;
   std::int64_t step_x = turn.mirror_x ? -Bytes : Bytes, step_y = turn.mirror_y ? -row : row;
   const std::uint8_t* const origin = from + (turn.mirror_x ? (stored.width - 1) * Bytes : 0) +
                                      (turn.mirror_y ? (stored.height - 1) * row : 0);
@@ -65,22 +65,22 @@ void copy(const std::uint8_t* from, const ImageShape& stored, const Turn& turn, 
 
 }  // namespace
 
-void orient(const std::uint8_t* from, const ImageShape& stored, int orientation,
-            PixelMemory to) noexcept {
+void orient(const std::uint8_t* from, std::int64_t row_bytes, const ImageShape& stored,
+            int orientation, PixelMemory to) noexcept {
   const Turn turn = turn_of(orientation);
   switch (stored.channels * stored.bits / 8) {
     case 1:
-      return copy<1>(from, stored, turn, to);
+      return copy<1>(from, row_bytes, stored, turn, to);
     case 2:
-      return copy<2>(from, stored, turn, to);
+      return copy<2>(from, row_bytes, stored, turn, to);
     case 3:
-      return copy<3>(from, stored, turn, to);
+      return copy<3>(from, row_bytes, stored, turn, to);
     case 4:
-      return copy<4>(from, stored, turn, to);
+      return copy<4>(from, row_bytes, stored, turn, to);
     case 6:
-      return copy<6>(from, stored, turn, to);
+      return copy<6>(from, row_bytes, stored, turn, to);
     case 8:
-      return copy<8>(from, stored, turn, to);
+      return copy<8>(from, row_bytes, stored, turn, to);
     default:
       return;
   }

@@ -127,6 +127,12 @@ int channels_of(Native native) noexcept {
   return 0;
 }
 
+bool has_alpha(Native native, PixelMode mode) noexcept {
+  if (mode != PixelMode::unchanged) return mode == PixelMode::rgba;
+  return native == Native::la || native == Native::rgba || native == Native::la16 ||
+         native == Native::rgba16;
+}
+
 int bits_of(Native native) noexcept {
   return native >= Native::l16 ? 16 : 8;
 }

@@ -16,6 +16,9 @@ enum class Native : std::uint8_t { l, la, rgb, rgba, cmyk, bgr, l16, la16, rgb16
 int channels_of(Native native) noexcept;
 int bits_of(Native native) noexcept;
 
+// True if the last channel of `mode`, made from `native`, is alpha.
+bool has_alpha(Native native, PixelMode mode) noexcept;
+
 // True if rows of `native` are rows of `mode` already.
 bool same_pixels(Native native, PixelMode mode) noexcept;
 

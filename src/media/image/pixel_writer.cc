@@ -26,7 +26,7 @@ Status PixelWriter::begin(std::int64_t width, std::int64_t height, Native native
   }
   const bool unchanged = mode_ == PixelMode::unchanged;
   shape_ = {height, width, unchanged ? channels_of(native) : penstock::channels_of(mode_),
-            unchanged ? bits_of(native) : 8};
+            unchanged ? bits_of(native) : 8, has_alpha(native, mode_)};
   Result<PixelMemory> memory = target_.place(shape_);
   if (!memory) return std::move(memory).error();
   memory_ = *memory;
