@@ -1,0 +1,54 @@
+// Lane and WorkerPool: the threads that carry out a pipeline's tasks.
+//
+// A lane is a place where tasks run. The engine only tells it that there may be something to
+// claim; the lane's own threads then claim and finish tasks. WorkerPool is the lane for native
+// steps. Anything else that runs tasks (an event loop, callers of another language) is a Lane of
+// its own whose threads use Pipeline::claim.
+//
+// Thread safety: all members may be called from any thread. The pool's destructor must not run on
+// one of its own threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace penstock {
+
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  // True when a call of wake() would bring somebody. Called often: must be cheap.
+  virtual bool idle() const noexcept = 0;
+
+  // There may be a task to claim. Called without any engine lock; must not block.
+  virtual void wake() noexcept = 0;
+};
+
+namespace engine {
+class PoolState;
+}  // namespace engine
+
+// A fixed set of threads, shared by any number of pipelines, which take turns. The threads end
+// with the last handle to the pool; pipelines that still use it must be stopped before.
+class WorkerPool final : public Lane {
+ public:
+  // At least one thread; 0 means one per core this process may use.
+  explicit WorkerPool(unsigned threads = 0);
+  ~WorkerPool() override;
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  unsigned threads() const noexcept;
+  bool idle() const noexcept override;
+  void wake() noexcept override;
+
+ private:
+  friend class PipelineBuilder;
+  struct Threads;
+  std::shared_ptr<engine::PoolState> state_;
+  std::unique_ptr<Threads> threads_;
+  std::uint64_t process_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,175 @@
+// Which task is next. Everything here runs under the engine's lock.
+#include <algorithm>
+
+#include "engine/engine.h"
+
+namespace penstock::engine {
+
+namespace {
+
+// The ready task that may go on now, or the end. With outputs in input order only the oldest
+// task may ask for more room, or younger ones could take all of it and never be let out.
+auto find_resumable(const Stage& stage) {
+  return std::find_if(stage.ready.begin(), stage.ready.end(), [&](const auto& task) {
+    if (task->reserved > 0) return true;
+    return stage.room() > 0 && (!stage.ordered() || stage.window.is_head(task->number));
+  });
+}
+
+}  // namespace
+
+bool Engine::claim_next(int lane, int most, Claim& claim) {
+  if (state_ != State::running || stopping()) return false;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    Stage& stage = *stages_[i];
+    if (stage.lane != lane || !try_claim(stage, most, claim)) continue;
+    stage.running++;
+    running_++;
+    claim.stage = &stage;
+    claim.started = now();
+    stage.touch(claim.started);
+    // Stages at the same distance take turns: a fast branch of a merge must not starve the others.
+    const auto at = stages_.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto peers_end = stages_.begin() + stage.peers_end;
+    if (at + 1 != peers_end) std::rotate(at, at + 1, peers_end);
+    return true;
+  }
+  return false;
+}
+
+bool Engine::can_resume(const Stage& stage) const {
+  return !stage.ready.empty() && find_resumable(stage) != stage.ready.end();
+}
+
+// True when try_claim would do something: hand out a task, or move a mark on.
+bool Engine::can_claim(const Stage& stage) const {
+  if (stage.ended || stage.muted || stage.barriers > 0) return false;
+  if (can_resume(stage)) return true;
+  if (!stage.has_token()) return false;
+  if (stage.spec.kind == Kind::source) return !stage.source_done && stage.room() > 0;
+  if (std::any_of(stage.open.begin(), stage.open.end(),
+                  [](const auto& ticket) { return ticket->claimable(); })) {
+    return true;
+  }
+  if (stage.closed || stage.room() <= 0 || stage.in->empty()) return false;
+  return !stage.in->front().holds<Mark>() || stage.quiet();
+}
+
+bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
+  while (can_claim(stage)) {
+    if (can_resume(stage)) {
+      resume(stage, claim);
+      return true;
+    }
+    if (stage.spec.kind == Kind::source) {
+      claim.what = Claim::What::poll;
+      if (stage.source_task) stage.source_task->woken = false;
+      claim.budget = std::min({stage.room(), most, stage.burst()});
+      stage.reserve(claim.budget);
+      return true;
+    }
+    if (stage.spec.kind == Kind::fill && take_rows(stage, claim)) return true;
+
+    Item& head = stage.in->front();
+    if (const Mark* mark = head.get<Mark>()) {
+      if (stage.spec.flush && !stage.flushed) {
+        stage.flushed = true;
+        claim.what = Claim::What::flush;
+        claim.budget = 1;
+        stage.reserve(1);
+        return true;
+      }
+      const Mark passed = *mark;
+      take_input(stage);
+      stage.flushed = false;
+      forward(stage, passed);
+    } else if (head.holds<Failure>()) {
+      forward_failure(stage, take_input(stage));
+    } else if (stage.spec.kind == Kind::fill) {
+      open_ticket(stage);
+    } else {
+      take_items(stage, most, claim);
+      return true;
+    }
+  }
+  return false;
+}
+
+Item Engine::take_input(Stage& stage) {
+  stage.in->sample_size();
+  Item item = stage.in->pop();
+  for (Stage* producer : stage.in->producers) {
+    if (producer->condition == Condition::blocked) producer->touch(now());
+  }
+  return item;
+}
+
+void Engine::resume(Stage& stage, Claim& claim) {
+  const auto at = find_resumable(stage);
+  claim.task = *at;
+  stage.ready.erase(at);
+  stage.parked--;
+  claim.task->parked = false;
+  claim.task->woken = false;
+  claim.what = stage.spec.kind == Kind::source ? Claim::What::poll : Claim::What::resumed;
+  claim.number = claim.task->number;
+  claim.budget = std::exchange(claim.task->reserved, 0);
+  if (claim.budget == 0) {
+    claim.budget = std::min(stage.room(), stage.burst());
+    stage.reserve(claim.budget);
+  }
+}
+
+void Engine::take_items(Stage& stage, int most, Claim& claim) {
+  claim.what = Claim::What::items;
+  // A stage with many outputs per input takes one input and room for several outputs.
+  const bool many = stage.spec.kind == Kind::stream;
+  int n = std::min({stage.room(), most, stage.burst()});
+  if (many && stage.ordered()) n = 1;  // see find_resumable
+  for (int i = 0; i < (many ? 1 : n) && !stage.in->empty(); ++i) {
+    Item& head = stage.in->front();
+    if (head.holds<Mark>() || head.holds<Failure>()) break;
+    claim.in[static_cast<std::size_t>(claim.count++)] = take_input(stage);
+    if (stage.ordered()) {
+      const std::uint64_t number = stage.window.enter();
+      if (i == 0) claim.number = number;
+    }
+  }
+  stage.items_in += static_cast<std::uint64_t>(claim.count);
+  claim.budget = many ? n : claim.count;
+  stage.reserve(claim.budget);
+}
+
+bool Engine::take_rows(Stage& stage, Claim& claim) {
+  for (const auto& ticket : stage.open) {
+    if (!ticket->claimable()) continue;
+    ticket->workers++;
+    claim.what = Claim::What::rows;
+    claim.ticket = ticket.get();
+    claim.budget = stage.burst();  // rows taken at once
+    return true;
+  }
+  return false;
+}
+
+void Engine::open_ticket(Stage& stage) {
+  std::unique_ptr<OpenTicket> ticket;
+  if (stage.spare.empty()) {
+    ticket = std::make_unique<OpenTicket>();
+  } else {
+    ticket = std::move(stage.spare.back());
+    stage.spare.pop_back();
+  }
+  ticket->item = take_input(stage);
+  ticket->rows = stage.spec.rows(ticket->item);
+  ticket->next.store(0, std::memory_order_relaxed);
+  ticket->left.store(ticket->rows, std::memory_order_relaxed);
+  ticket->error.reset();
+  ticket->number = stage.window.enter();
+  stage.reserve(1);
+  stage.items_in++;
+  stage.open.push_back(std::move(ticket));
+  if (stage.open.back()->rows == 0) finish_ticket(stage, *stage.open.back());
+}
+
+}  // namespace penstock::engine

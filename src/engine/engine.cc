@@ -1,0 +1,359 @@
+// The engine's life: start, stop, the consumer's side, wake-ups.
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "engine/clock.h"
+#include "engine/fork.h"
+
+namespace penstock::engine {
+
+namespace {
+
+// How long a worker stays with one pipeline while others wait for their turn.
+constexpr std::int64_t kTurnNs = 1'000'000;
+
+// A consumer looks this often for an item before it goes to sleep.
+constexpr int kConsumerSpins = 64;
+
+Error forked() {
+  return Error(Code::closed,
+               "this pipeline belongs to the parent process: threads do not survive fork(); build "
+               "a new pipeline in the child");
+}
+
+}  // namespace
+
+void Claim::clear() {
+  what = What::nothing;
+  stage = nullptr;
+  ticket = nullptr;
+  count = budget = rows_done = 0;
+  task.reset();
+  out.clear();
+  held.clear();
+  errors.clear();
+  source_done = epoch_end = ticket_done = false;
+}
+
+Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOptions& options,
+               std::shared_ptr<PoolState> pool)
+    : pool_(std::move(pool)),
+      on_failure_(options.on_failure),
+      too_many_failures_(options.too_many_failures),
+      report_failure_(options.report_failure),
+      process_(process_number()) {
+  lanes_.push_back(pool_);
+  std::vector<Stage*> by_id;
+  for (StageSpec& spec : graph.stages) {
+    auto stage = std::make_unique<Stage>();
+    stage->spec = std::move(spec);
+    const StageOptions& wanted = stage->spec.options;
+    stage->concurrency = wanted.concurrency.value_or(
+        stage->spec.kind == Kind::fill ? static_cast<int>(pool_->threads()) : 1);
+    stage->out.resize(static_cast<std::size_t>(stage->spec.paths));
+    if (wanted.lane != nullptr) {
+      auto at = std::find(lanes_.begin(), lanes_.end(), wanted.lane);
+      if (at == lanes_.end()) at = lanes_.insert(lanes_.end(), wanted.lane);
+      stage->lane = static_cast<int>(at - lanes_.begin());
+    }
+    by_id.push_back(stage.get());
+    stages_.push_back(std::move(stage));
+  }
+  flow_ = by_id;
+
+  // All edges into one stage share its queue.
+  std::map<StageId, Queue*> queue_into;
+  for (const Edge& edge : graph.edges) {
+    Queue*& queue = queue_into[edge.to];
+    if (queue == nullptr) {
+      queues_.push_back(std::make_unique<Queue>());
+      queue = queues_.back().get();
+      if (edge.to == GraphSpec::kSink) {
+        sink_ = queue;
+      } else {
+        queue->reader = by_id[static_cast<std::size_t>(edge.to)];
+        queue->reader->in = queue;
+      }
+    }
+    Stage* producer = by_id[static_cast<std::size_t>(edge.from.stage)];
+    queue->producers.push_back(producer);
+    producer->out[static_cast<std::size_t>(edge.from.port)] = queue;
+  }
+  for (const auto& queue : queues_) {
+    int capacity = queue.get() == sink_ ? *graph.sink_size : 1;
+    int slack = 0;
+    for (const Stage* producer : queue->producers) {
+      if (queue.get() != sink_) {
+        capacity = std::max(capacity, producer->spec.options.queue_size);
+      }
+      slack += producer->spec.kind == Kind::fill ? 1 : producer->concurrency;
+    }
+    queue->shape(capacity, queue.get() == sink_ ? capacity : Stage::kGrownQueue, slack);
+  }
+  std::map<const Stage*, int> distance;
+  for (std::size_t i = 0; i < by_id.size(); ++i) distance[by_id[i]] = depth[i];
+  std::stable_sort(stages_.begin(), stages_.end(), [&](const auto& a, const auto& b) {
+    return distance[a.get()] < distance[b.get()];
+  });
+  for (const auto& stage : stages_) {
+    const auto end = std::find_if(stages_.begin(), stages_.end(), [&](const auto& other) {
+      return distance[other.get()] > distance[stage.get()];
+    });
+    stage->peers_end = end - stages_.begin();
+  }
+}
+
+std::int64_t Engine::now() noexcept {
+  if (now_ == 0) now_ = now_ns();
+  return now_;
+}
+
+Status Engine::start() {
+  if (process_ != process_number()) return forked();
+  {
+    std::lock_guard hold(lock_);
+    if (state_ == State::running) {
+      return Error(Code::invalid_argument,
+                   "start: the pipeline is running already; start it once");
+    }
+    if (state_ == State::stopped) {
+      return Error(Code::closed, "start: the pipeline was stopped; build a new one");
+    }
+    state_ = State::running;
+    started_ = now_ns();
+    for (const auto& stage : stages_) stage->touch(stage->since = started_);
+  }
+  pool_->attach(shared_from_this());
+  for (const auto& lane : lanes_) lane->wake();
+  return {};
+}
+
+Status Engine::stop(std::chrono::nanoseconds timeout) {
+  if (process_ != process_number()) return {};  // nothing of it exists in this process
+  std::string stuck;
+  After after;
+  {
+    std::lock_guard hold(lock_);
+    if (state_ == State::stopped) return {};
+    stopping_.store(true);
+    consumer_cond_.notify_all();
+    const std::int64_t deadline = now_ns() + timeout.count();
+    stop_waiting_ = true;
+    while (running_ > 0 && now_ns() < deadline) idle_cond_.wait_until(lock_, deadline);
+    stop_waiting_ = false;
+    stuck = stuck_stages();
+    state_ = State::stopped;
+    stopped_ = now_ns();
+    for (const auto& stage : stages_) stage->touch(stopped_);
+    discard_all();
+    after = leave();
+  }
+  pool_->detach(*this);
+  carry_out(std::move(after));
+  if (stuck.empty()) return {};
+  return Error(Code::timeout, "stop: abandoned what is still running in stage " + stuck);
+}
+
+std::string Engine::stuck_stages() const {
+  std::string names;
+  for (const Stage* stage : flow_) {
+    if (stage->running > 0) names += (names.empty() ? "" : ", ") + stage->spec.name;
+  }
+  return names;
+}
+
+// Everything that is under way, and the user's functions with what they hold on to. An abandoned
+// task keeps its own function and batch.
+void Engine::discard_all() {
+  for (const auto& queue : queues_) drop_queue(*queue);
+  sink_hint_.store(1, std::memory_order_relaxed);  // a consumer that spins shall look
+  for (const auto& stage : stages_) {
+    drop_parked(*stage);
+    stage->window.clear([&](Item&& item) { after_.discarded.push_back(std::move(item)); });
+    for (auto& ticket : stage->open) {
+      if (ticket->workers == 0) after_.discarded.push_back(std::move(ticket->item));
+    }
+    if (stage->running > 0) continue;
+    struct Functions {
+      StepFunction step, flush;
+      RowCount rows;
+      RowFunction row;
+    };
+    after_.discarded.push_back(Item::of(
+        Functions{std::exchange(stage->spec.step, {}), std::exchange(stage->spec.flush, {}),
+                  std::exchange(stage->spec.rows, {}), std::exchange(stage->spec.row, {})}));
+  }
+}
+
+bool Engine::work(Claim& claim, unsigned worker, bool others) {
+  After after;
+  bool worked = false;
+  bool found;
+  std::int64_t turn_ends = 0;
+  {
+    std::lock_guard hold(lock_);
+    found = claim_next(0, Stage::kBurst, claim);
+    if (found) turn_ends = claim.started + kTurnNs;
+    after = leave();
+  }
+  while (found) {
+    carry_out(std::move(after));
+    run(claim, worker);
+    worked = true;
+    std::lock_guard hold(lock_);
+    publish(claim);
+    found = (!others || now() < turn_ends) && claim_next(0, Stage::kBurst, claim);
+    after = leave();
+  }
+  carry_out(std::move(after));
+  return worked;
+}
+
+// Ends a critical section: says who has to be woken up, and gives away what must not be destroyed
+// under the lock.
+Engine::After Engine::leave() {
+  now_ = 0;
+  if (stop_waiting_ && running_ == 0) idle_cond_.notify_all();
+  sink_hint_.store(sink_->size(), std::memory_order_relaxed);
+  if (consumer_waiting_ && !sink_->empty()) after_.consumer = true;
+  if (state_ == State::running && !stopping()) {
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (!lanes_[lane]->idle()) continue;
+      for (const auto& stage : stages_) {
+        if (stage->lane == static_cast<int>(lane) && can_claim(*stage)) {
+          after_.lanes |= 1u << lane;
+          break;
+        }
+      }
+    }
+  }
+  return std::exchange(after_, After{});
+}
+
+void Engine::carry_out(After after) {
+  if (after.consumer) consumer_cond_.notify_one();
+  for (std::size_t lane = 0; after.lanes != 0; ++lane, after.lanes >>= 1) {
+    if (after.lanes & 1) lanes_[lane]->wake();
+  }
+  for (const FailureReport& report : after.reports) report_failure_(report);
+}
+
+Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
+  if (process_ != process_number()) return {Delivery::Kind::failed, {}, forked()};
+  Delivery delivery;
+  After after;
+  for (int i = 0; i < kConsumerSpins && sink_hint_.load(std::memory_order_relaxed) == 0; ++i) {
+    relax();
+  }
+  {
+    std::lock_guard hold(lock_);
+    if (state_ == State::built) {
+      return {Delivery::Kind::failed, {},
+              Error(Code::invalid_argument, "get_item: the pipeline is not running; call start")};
+    }
+    const bool ready = !sink_->empty();
+    if (!ready && !stopping() && timeout.count() != 0) {
+      const std::int64_t began = now_ns();
+      consumer_waiting_ = true;
+      while (sink_->empty() && !stopping()) {
+        if (timeout.count() < 0) {
+          consumer_cond_.wait(lock_);
+        } else if (now_ns() - began >= timeout.count()) {
+          break;
+        } else {
+          consumer_cond_.wait_until(lock_, began + timeout.count());
+        }
+      }
+      consumer_waiting_ = false;
+      sink_stats_.wait_seconds += static_cast<double>(now_ns() - began) * 1e-9;
+    }
+    delivery = deliver();
+    if (delivery.kind == Delivery::Kind::item) {
+      sink_stats_.requests++;
+      sink_stats_.ready += ready ? 1 : 0;
+    }
+    after = leave();
+  }
+  carry_out(std::move(after));
+  return delivery;
+}
+
+// What lies at the head of the sink, for the consumer.
+Delivery Engine::deliver() {
+  if (stopping()) {
+    return {Delivery::Kind::failed, {}, Error(Code::closed, "get_item: the pipeline was stopped")};
+  }
+  if (sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
+  Item& head = sink_->front();
+  if (const Mark* mark = head.get<Mark>()) {
+    if (*mark == Mark::end) {  // stays, for the next time it is asked for
+      if (failure_) return {Delivery::Kind::failed, {}, *failure_};
+      return {Delivery::Kind::end, {}, {}};
+    }
+    sink_->pop();
+    return {Delivery::Kind::epoch_end, {}, {}};
+  }
+  sink_->sample_size();
+  Item item = sink_->pop();
+  for (Stage* producer : sink_->producers) {
+    if (producer->condition == Condition::blocked) producer->touch(now());
+  }
+  if (Failure* failure = item.get<Failure>()) {
+    // What comes after a delivered failure is not delivered: the failure is the end.
+    Error error = std::move(failure->error);
+    for (Stage* producer : sink_->producers) mute(*producer);
+    drop_queue(*sink_);
+    sink_->push(Item::of(Mark::end));
+    failure_.emplace(error);
+    return {Delivery::Kind::failed, {}, std::move(error)};
+  }
+  return {Delivery::Kind::item, std::move(item), {}};
+}
+
+void Engine::wake(ParkedTask& task) {
+  if (process_ != process_number()) return;
+  After after;
+  {
+    std::lock_guard hold(lock_);
+    task.woken = true;
+    if (!task.parked) return;  // its step has not returned yet; publish will see the flag
+    Stage& stage = *task.stage;
+    const auto at = std::find_if(stage.blocked.begin(), stage.blocked.end(),
+                                 [&](const auto& one) { return one.get() == &task; });
+    if (at == stage.blocked.end()) return;
+    stage.ready.push_back(std::move(*at));
+    stage.blocked.erase(at);
+    after = leave();
+  }
+  carry_out(std::move(after));
+}
+
+}  // namespace penstock::engine
+
+namespace penstock {
+
+void Waker::wake() const {
+  if (task_ == nullptr) return;
+  if (const auto engine = task_->engine.lock()) engine->wake(*task_);
+}
+
+Waker Context::waker() {
+  if (parked_ == nullptr) {
+    parked_ = std::make_shared<engine::ParkedTask>();
+    parked_->engine = engine_->weak_from_this();
+    parked_->stage = stage_;
+  }
+  return Waker(parked_);
+}
+
+bool Context::stopping() const noexcept { return engine_->stopping(); }
+
+FailureLimit at_most(std::int64_t n) {
+  if (n < 0) return {};
+  return [n](std::uint64_t, std::uint64_t failed) { return failed > static_cast<std::uint64_t>(n); };
+}
+
+}  // namespace penstock

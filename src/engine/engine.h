@@ -1,0 +1,178 @@
+// The engine: one scheduler for stage pipelines and for pipelines that fill batches.
+//
+// One lock guards the graph's whole state: stages, queues, tasks, statistics. Work on it is done
+// in short critical sections that publish the results of what a thread has just run and claim
+// what it runs next; everything that may take time (steps, destructors of items, wake-ups, reports)
+// happens outside. Threads of a lane ask for the task nearest the sink, so that memory drains
+// before it fills. Short tasks are claimed several at a time, rows of a batch by an atomic counter.
+//
+//   claim.cc     which task is next
+//   run.cc       carrying it out, without the lock
+//   publish.cc   what becomes of the results; marks, failures
+//   engine.cc    life: start, stop, the consumer, wake-ups
+//   statistics.cc
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/graph.h"
+#include "engine/lock.h"
+#include "engine/queue.h"
+#include "engine/stage.h"
+#include "engine/worker_pool.h"
+#include "penstock/pipeline.h"
+
+namespace penstock::engine {
+
+// A piece of work on its way through claim, run and publish. Threads reuse theirs.
+struct Claim {
+  enum class What : std::uint8_t { nothing, poll, items, resumed, flush, rows };
+  struct Emitted {
+    Output output;
+    int index;  // of the input it belongs to
+  };
+  struct Held {  // a task that is not over
+    int index;
+    std::shared_ptr<ParkedTask> task;
+    bool blocked;  // until woken; otherwise it may go on at once
+  };
+
+  What what = What::nothing;
+  Stage* stage = nullptr;
+  int count = 0;             // inputs
+  int budget = 0;            // outputs for which room is reserved
+  std::uint64_t number = 0;  // of the first input, in the order window
+  std::int64_t started = 0;
+  std::array<Item, Stage::kBurst> in;
+  std::shared_ptr<ParkedTask> task;  // the one that goes on, for What::resumed
+  OpenTicket* ticket = nullptr;
+
+  // Results.
+  std::vector<Emitted> out;
+  std::vector<Held> held;
+  std::vector<std::pair<int, Error>> errors;
+  bool source_done = false;
+  bool epoch_end = false;
+  bool ticket_done = false;
+  int rows_done = 0;
+
+  void clear();  // for the next use; keeps its memory
+};
+
+class Engine final : public std::enable_shared_from_this<Engine> {
+ public:
+  Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOptions& options,
+         std::shared_ptr<PoolState> pool);
+
+  Status start();
+  Status stop(std::chrono::nanoseconds timeout);
+  Delivery get_item(std::chrono::nanoseconds timeout);
+  PipelineStats stats() const;
+  std::vector<FailureReport> failures() const;
+
+  // For the worker pool: runs tasks of the native lane until there are none or, if others wait
+  // for their turn, for a moment. False: there was nothing to do.
+  bool work(Claim& claim, unsigned worker, bool others);
+
+  // For other lanes.
+  std::optional<RemoteTask> claim_remote(const Lane& lane);
+  void publish_remote(Claim& claim);
+
+  void wake(ParkedTask& task);
+  bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
+
+ private:
+  // What a critical section leaves to be done after it.
+  struct After {
+    std::vector<Item> discarded;
+    std::vector<FailureReport> reports;
+    std::uint32_t lanes = 0;
+    bool consumer = false;
+  };
+  enum class State : std::uint8_t { built, running, stopped };
+
+  // claim.cc
+  bool claim_next(int lane, int most, Claim& claim);
+  bool can_claim(const Stage& stage) const;
+  bool try_claim(Stage& stage, int most, Claim& claim);
+  bool can_resume(const Stage& stage) const;
+  void resume(Stage& stage, Claim& claim);
+  void take_items(Stage& stage, int most, Claim& claim);
+  bool take_rows(Stage& stage, Claim& claim);
+  void open_ticket(Stage& stage);
+  Item take_input(Stage& stage);
+
+  // run.cc
+  void run(Claim& claim, unsigned worker);
+  void run_items(Claim& claim, Context& ctx);
+  void run_many(Claim& claim, Context& ctx);
+  void run_rows(Claim& claim, unsigned worker);
+  Step call(Stage& stage, const StepFunction& step, Context& ctx);
+
+  // publish.cc
+  void publish(Claim& claim);
+  void discard_results(Claim& claim);
+  void choose_capacities(Stage& stage);
+  void publish_tasks(Claim& claim);
+  void publish_outputs(Claim& claim, int inputs);
+  void publish_held(Claim& claim);
+  void publish_rows(Claim& claim);
+  std::optional<Error> judge_errors(Claim& claim);
+  bool too_many(Stage& stage, const Error& error);
+  void finish_ticket(Stage& stage, OpenTicket& ticket);
+  void send(Stage& stage, Output output);
+  void drain_window(Stage& stage);
+  void forward(Stage& stage, Mark mark);
+  void forward_failure(Stage& stage, Item failure);
+  void fail_from(Stage& stage, Error error);
+  void mute(Stage& stage);
+  void drop_parked(Stage& stage);
+  void drop_queue(Queue& queue);
+  void end_if_over(Stage& stage);
+
+  // engine.cc
+  After leave();  // ends a critical section; call carry_out() after unlocking
+  void carry_out(After after);
+  Delivery deliver();
+  void discard_all();
+  std::string stuck_stages() const;
+  std::int64_t now() noexcept;
+
+  mutable Mutex lock_;
+  CondVar consumer_cond_;
+  CondVar idle_cond_;  // no task is running any more
+  State state_ = State::built;
+  std::atomic<bool> stopping_{false};
+  bool consumer_waiting_ = false;
+  bool stop_waiting_ = false;
+  int running_ = 0;  // tasks of all stages
+  std::optional<Error> failure_;
+  After after_;
+  std::int64_t now_ = 0;  // the time of this critical section; 0: not read yet
+
+  std::vector<std::unique_ptr<Stage>> stages_;  // nearest the sink first
+  std::vector<Stage*> flow_;                    // in the order of the flow
+  std::vector<std::unique_ptr<Queue>> queues_;
+  Queue* sink_ = nullptr;
+  std::atomic<int> sink_hint_{0};  // the sink's size, for a consumer that spins before it sleeps
+  std::shared_ptr<PoolState> pool_;
+  std::vector<std::shared_ptr<Lane>> lanes_;  // the pool is the first
+  OnFailure on_failure_;
+  FailureLimit too_many_failures_;
+  std::function<void(const FailureReport&)> report_failure_;
+  std::vector<FailureReport> reports_;
+  SinkStats sink_stats_;
+  std::int64_t started_ = 0;
+  std::int64_t stopped_ = 0;
+  const std::uint64_t process_;  // see fork.h
+};
+
+}  // namespace penstock::engine

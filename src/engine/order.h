@@ -1,0 +1,77 @@
+// Output in input order: finished tasks wait here until all earlier ones have left.
+// Used under the engine's lock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "penstock/item.h"
+
+namespace penstock::engine {
+
+struct Output {
+  Item item;
+  int port = 0;
+};
+
+class OrderWindow {
+ public:
+  // A place for the next task. Numbers are given in the order of the inputs.
+  std::uint64_t enter() {
+    cells_.emplace_back();
+    return first_ + cells_.size() - 1;
+  }
+
+  void add_output(std::uint64_t number, Output output) {
+    Cell& cell = cells_[number - first_];
+    if (!cell.output && cell.more.empty()) {
+      cell.output.emplace(std::move(output));
+    } else {
+      cell.more.push_back(std::move(output));
+    }
+  }
+  void complete(std::uint64_t number) { cells_[number - first_].complete = true; }
+
+  // The oldest task: the only one whose outputs may leave.
+  bool is_head(std::uint64_t number) const noexcept { return number == first_; }
+  bool empty() const noexcept { return cells_.empty(); }
+
+  // Calls leave(Output&&) for all that may go now.
+  template <class F>
+  void drain(F&& leave) {
+    while (!cells_.empty()) {
+      Cell& head = cells_.front();
+      if (head.output) leave(std::move(*head.output));
+      head.output.reset();
+      for (Output& output : head.more) leave(std::move(output));
+      head.more.clear();
+      if (!head.complete) return;
+      cells_.pop_front();
+      ++first_;
+    }
+  }
+
+  template <class F>
+  void clear(F&& discard) {
+    for (Cell& cell : cells_) {
+      if (cell.output) discard(std::move(cell.output->item));
+      for (Output& output : cell.more) discard(std::move(output.item));
+    }
+    first_ += cells_.size();
+    cells_.clear();
+  }
+
+ private:
+  struct Cell {
+    std::optional<Output> output;  // most tasks have one at most: no allocation for these
+    std::vector<Output> more;
+    bool complete = false;
+  };
+  std::deque<Cell> cells_;
+  std::uint64_t first_ = 0;
+};
+
+}  // namespace penstock::engine

@@ -1,0 +1,148 @@
+// A stage at run time: its place in the graph, its tasks and its statistics.
+//
+// Everything here is guarded by the engine's lock, but for the parts of an OpenTicket that say
+// otherwise.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/histogram.h"
+#include "engine/lock.h"
+#include "engine/order.h"
+#include "engine/queue.h"
+#include "penstock/stage.h"
+
+namespace penstock::engine {
+
+enum class Kind : std::uint8_t { source, pipe, stream, fill };
+
+// What the builder collects for a stage.
+struct StageSpec {
+  std::string name;
+  Kind kind = Kind::pipe;
+  StepFunction step = {};   // all but fill
+  StepFunction flush = {};  // aggregators
+  RowCount rows = {};       // fill
+  RowFunction row = {};
+  int paths = 1;
+  StageOptions options = {};
+};
+
+// A task between two of its steps.
+struct ParkedTask {
+  std::weak_ptr<Engine> engine;
+  Stage* stage = nullptr;
+  std::uint64_t number = 0;  // in the order window
+  Item item;
+  int reserved = 0;     // output room it keeps
+  bool flush = false;   // it is the flush of an aggregator
+  bool parked = false;  // its step has returned
+  bool woken = false;   // a wake-up has come and was not used yet
+};
+
+// A batch being filled. Workers claim rows without the lock.
+struct OpenTicket {
+  Item item;
+  std::size_t rows = 0;
+  std::uint64_t number = 0;          // in the order window
+  int workers = 0;                   // inside, under the engine's lock
+  std::atomic<std::size_t> next{0};  // first row nobody has claimed
+  std::atomic<std::size_t> left{0};  // rows that have not ended
+  Mutex error_lock;                  // guards the two below
+  std::optional<Error> error;        // of the failed row with the lowest number
+  std::size_t error_row = 0;
+
+  bool claimable() const noexcept { return next.load(std::memory_order_relaxed) < rows; }
+};
+
+// Why a stage is not starting another task right now.
+enum class Condition : std::uint8_t { ready, busy, waiting, blocked };
+
+struct Stage {
+  StageSpec spec;
+  std::ptrdiff_t peers_end = 0;  // in the engine's list: end of the stages at this distance
+  int lane = 0;                  // in the engine's list
+  int concurrency = 1;
+  Queue* in = nullptr;
+  std::vector<Queue*> out;  // one per path
+
+  // Tasks.
+  int running = 0;
+  int parked = 0;  // between two steps, ready or not
+  std::deque<std::shared_ptr<ParkedTask>> ready;    // of these, those that may go on
+  std::deque<std::shared_ptr<ParkedTask>> blocked;  // and those that wait for a Waker
+  OrderWindow window;
+  std::shared_ptr<ParkedTask> source_task;  // a source's one task; used by the thread that polls
+  bool source_done = false;
+  bool flushed = false;  // the flush for the mark at the head of the input has run
+  int barriers = 0;      // outputs at which this stage waits for other producers
+  bool closed = false;   // the pipeline has failed here or later: takes no more input
+  bool muted = false;    // it has failed later: outputs are not wanted any more
+  bool ended = false;    // its end mark is out
+
+  // Batches being filled, oldest first, and spare ones.
+  std::deque<std::unique_ptr<OpenTicket>> open;
+  std::vector<std::unique_ptr<OpenTicket>> spare;
+
+  // Statistics.
+  std::uint64_t items_in = 0;
+  std::uint64_t items_out = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t failures = 0;
+  std::int64_t task_ns = 0;
+  double mean_ns = -1;  // recent; negative before the first task
+  Histogram histogram;
+  Condition condition = Condition::waiting;
+  std::int64_t since = 0;
+  std::array<std::int64_t, 4> condition_ns{};
+
+  bool ordered() const noexcept {
+    return spec.kind == Kind::fill ||
+           (spec.options.order == Order::input && concurrency > 1);
+  }
+  bool has_token() const noexcept { return running + parked < concurrency; }
+  bool quiet() const noexcept {
+    return running == 0 && parked == 0 && window.empty() && open.empty();
+  }
+
+  int room() const noexcept {
+    int least = out[0]->room();
+    for (std::size_t i = 1; i < out.size(); ++i) least = std::min(least, out[i]->room());
+    return least;
+  }
+  void reserve(int n) noexcept {
+    for (Queue* queue : out) queue->reserve(n);
+  }
+  void release(int n) noexcept {
+    for (Queue* queue : out) queue->release(n);
+  }
+
+  // Tasks this short are taken several at a time, so that the lock is paid once for all.
+  static constexpr double kBurstNs = 4000;
+  static constexpr int kBurst = 32;
+  int burst() const noexcept {
+    if (mean_ns < 0) return 1;
+    return static_cast<int>(std::clamp(kBurstNs / std::max(mean_ns, 1.0), 1.0, double{kBurst}));
+  }
+
+  // A stage whose tasks are shorter than this may have longer queues beside it.
+  static constexpr double kFastNs = 50'000;
+  static constexpr int kGrownQueue = 64;
+  bool fast() const noexcept { return mean_ns >= 0 && mean_ns < kFastNs; }
+
+  void record_tasks(std::int64_t nanoseconds, int tasks) noexcept;
+  void touch(std::int64_t now) noexcept;
+
+ private:
+  Condition judge() const noexcept;
+};
+
+}  // namespace penstock::engine

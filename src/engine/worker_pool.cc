@@ -1,0 +1,115 @@
+#include "engine/worker_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/fork.h"
+
+namespace penstock {
+
+namespace {
+unsigned usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::max(1, CPU_COUNT(&set));
+  }
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+}  // namespace
+
+namespace engine {
+
+void PoolState::attach(std::shared_ptr<Engine> engine) {
+  std::lock_guard hold(lock_);
+  engines_.push_back(std::move(engine));
+  version_.fetch_add(1);
+}
+
+void PoolState::detach(const Engine& engine) {
+  std::shared_ptr<Engine> gone;  // released after the lock
+  {
+    std::lock_guard hold(lock_);
+    const auto at = std::find_if(engines_.begin(), engines_.end(),
+                                 [&](const auto& one) { return one.get() == &engine; });
+    if (at == engines_.end()) return;
+    gone = std::move(*at);
+    engines_.erase(at);
+    version_.fetch_add(1);
+  }
+}
+
+void PoolState::run(unsigned worker) {
+  Claim claim;
+  std::vector<std::shared_ptr<Engine>> engines;  // a copy, so that a turn takes no lock
+  std::uint64_t version = ~std::uint64_t{0};
+  std::size_t turn = 0;
+  const auto look_around = [&] {
+    if (version != version_.load()) {
+      std::lock_guard hold(lock_);
+      engines = engines_;
+      version = version_.load();
+    }
+    bool worked = false;
+    for (std::size_t i = 0; i < engines.size(); ++i) {
+      worked |= engines[(turn + i) % engines.size()]->work(claim, worker, engines.size() > 1);
+    }
+    ++turn;
+    return worked;
+  };
+  while (!ending_.load()) {
+    if (look_around()) continue;
+    parking_.declare();
+    if (ending_.load() || look_around()) {
+      parking_.retract();
+    } else {
+      // A sleeping worker must not keep a finished pipeline alive.
+      engines.clear();
+      version = ~std::uint64_t{0};
+      parking_.park();
+    }
+  }
+}
+
+void PoolState::end() {
+  ending_.store(true);
+  while (parking_.idle()) parking_.wake_one();
+}
+
+}  // namespace engine
+
+struct WorkerPool::Threads {
+  std::vector<std::thread> list;
+};
+
+WorkerPool::WorkerPool(unsigned threads)
+    : state_(std::make_shared<engine::PoolState>(threads == 0 ? usable_cores() : threads)),
+      threads_(std::make_unique<Threads>()),
+      process_(engine::process_number()) {
+  for (unsigned i = 0; i < state_->threads(); ++i) {
+    threads_->list.emplace_back([state = state_, i] { state->run(i); });
+    const std::string name = "penstock-" + std::to_string(i);
+    pthread_setname_np(threads_->list.back().native_handle(), name.c_str());
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  if (process_ != engine::process_number()) {
+    // In a forked child the threads do not exist: there is nothing to join.
+    (void)threads_.release();
+    return;
+  }
+  state_->end();
+  for (std::thread& thread : threads_->list) thread.join();
+}
+
+unsigned WorkerPool::threads() const noexcept { return state_->threads(); }
+bool WorkerPool::idle() const noexcept { return state_->idle(); }
+void WorkerPool::wake() noexcept { state_->wake(); }
+
+}  // namespace penstock

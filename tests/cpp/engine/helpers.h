@@ -1,0 +1,89 @@
+// Small sources and checks shared by the engine's tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "penstock/pipeline.h"
+
+namespace penstock {
+
+// 0, 1, ... n-1
+inline auto count_to(int n) {
+  return [i = 0, n]() mutable -> std::optional<int> {
+    return i < n ? std::optional(i++) : std::nullopt;
+  };
+}
+
+// 0, 1, 2, ... for ever
+inline auto count_for_ever() {
+  return [i = 0]() mutable -> std::optional<int> { return i++; };
+}
+
+inline Pipeline must_build(PipelineBuilder& builder, BuildOptions options = {.threads = 2}) {
+  Result<Pipeline> built = builder.build(std::move(options));
+  EXPECT_TRUE(built.ok()) << (built.ok() ? "" : built.error().to_string());
+  return std::move(built).value();
+}
+
+inline Pipeline must_start(PipelineBuilder& builder, BuildOptions options = {.threads = 2}) {
+  Pipeline pipeline = must_build(builder, std::move(options));
+  EXPECT_TRUE(pipeline.start().ok());
+  return pipeline;
+}
+
+// All items up to the end; the error, if that is how it ended.
+template <class T>
+std::pair<std::vector<T>, std::optional<Error>> drain(Pipeline& pipeline) {
+  std::vector<T> items;
+  for (;;) {
+    Result<std::optional<T>> got = pipeline.next<T>();
+    if (!got.ok()) return {std::move(items), got.error()};
+    if (!*got) return {std::move(items), std::nullopt};
+    items.push_back(std::move(**got));
+  }
+}
+
+inline std::vector<int> sorted(std::vector<int> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+inline std::vector<int> iota(int n) {
+  std::vector<int> values(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = i;
+  return values;
+}
+
+inline std::size_t thread_count() {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    ++n;
+  }
+  return n;
+}
+
+// A value that counts how many of its kind are alive.
+class Counted {
+ public:
+  explicit Counted(int value) : value_(value) { alive++; }
+  Counted(Counted&& other) noexcept : value_(other.value_) { alive++; }
+  Counted& operator=(Counted&&) = default;
+  ~Counted() { alive--; }
+  int value() const { return value_; }
+
+  static inline std::atomic<int> alive{0};
+
+ private:
+  int value_;
+};
+
+}  // namespace penstock
