@@ -31,6 +31,9 @@ Error PoolState::refusal(std::size_t size) const {
 
 Result<Buffer> PoolState::allocate(std::size_t size, PoolAccount* account) {
   Lock lock(mutex_);
+  if (size > kLargestBlock) {
+    return Error(Code::out_of_memory, "a buffer of " + std::to_string(size) + " bytes");
+  }
   if (account != nullptr) {
     if (size > account->left) {
       return Error(Code::out_of_memory,
@@ -41,7 +44,7 @@ Result<Buffer> PoolState::allocate(std::size_t size, PoolAccount* account) {
     account->users += 1;
     stats_.reserved -= size;
   } else {
-    if (size > kLargestBlock || !fits(size)) return refusal(size);
+    if (!fits(size)) return refusal(size);
     stats_.peak = std::max(stats_.peak, stats_.in_use + stats_.reserved + size);
   }
   const std::size_t size_class = size_class_of(size);
@@ -159,7 +162,7 @@ void PoolState::give_to_user(PooledBlock* block) noexcept {
 
 PoolAccount* PoolState::try_reserve(std::size_t bytes) {
   std::unique_ptr<PoolAccount> account(new (std::nothrow) PoolAccount);
-  if (account == nullptr || bytes > kLargestBlock) return nullptr;
+  if (account == nullptr) return nullptr;
   account->pool = this;
   account->left = bytes;
 

@@ -105,6 +105,19 @@ TEST(Reservation, alone_it_is_granted_above_the_budget_and_counted) {
   EXPECT_EQ(pool.stats().over_budget, 2u);
 }
 
+TEST(Reservation, an_absurd_one_is_granted_and_its_allocation_is_the_error) {
+  // A refusal would read as "wait": nobody would ever say what is wrong.
+  BufferPool pool(100);
+  auto absurd = pool.try_reserve(BufferPool::unlimited);
+  ASSERT_TRUE(absurd);
+  EXPECT_EQ(absurd->allocate(BufferPool::unlimited).error().code(), Code::out_of_memory);
+  EXPECT_FALSE(pool.try_reserve(1));
+  absurd.reset();
+  EXPECT_EQ(pool.stats().reserved, 0u);
+  EXPECT_EQ(pool.stats().in_use, 0u);
+  EXPECT_EQ(pool.stats().footprint, 0u);
+}
+
 TEST(Reservation, moves_without_returning_its_bytes) {
   BufferPool pool(100);
   Reservation first = std::move(*pool.try_reserve(10));
