@@ -177,7 +177,7 @@ Status JpegReader::start(const JpegSetup& setup) {
   d.scale_num = 1;
   d.scale_denom = unsigned(setup.scale);
   d.out_color_space = space_of(setup.colour);
-  d.dct_method = JDCT_ISLOW;
+  d.dct_method = JDCT_ISLOW;  // IFAST saves 2% of the time and costs tens of decibels
   d.do_fancy_upsampling = setup.fancy ? TRUE : FALSE;
   if (!s.run([&] { jpeg_start_decompress(&d); })) return s.failure();
 

@@ -7,14 +7,6 @@
 namespace penstock::media {
 namespace {
 
-inline std::uint8_t paeth(int left, int up, int corner) {
-  const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
-            to_corner = std::abs(left + up - 2 * corner);
-  return std::uint8_t(to_left <= to_up && to_left <= to_corner ? left
-                      : to_up <= to_corner                     ? up
-                                                               : corner);
-}
-
 // Pixel by pixel, the pixel's bytes held in registers: a byte depends on the one to its left.
 template <int Step>
 void undo_sub(std::uint8_t* row, std::int64_t bytes) {
@@ -40,7 +32,7 @@ void undo_paeth(std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes
   for (std::int64_t i = 0; i + Step <= bytes; i += Step) {
     for (int k = 0; k < Step; ++k) {
       const std::uint8_t up = above[i + k];
-      row[i + k] = left[k] = std::uint8_t(row[i + k] + paeth(left[k], up, corner[k]));
+      row[i + k] = left[k] = std::uint8_t(row[i + k] + png_paeth(left[k], up, corner[k]));
       corner[k] = up;
     }
   }

@@ -1,0 +1,15 @@
+// Writing JPEG files.
+//
+// Thread safety: pure.
+#pragma once
+
+#include "penstock/error.h"
+#include "penstock/image.h"
+#include "penstock/media.h"
+
+namespace penstock::media {
+
+// 1 (grey) or 3 (RGB) channels; the sides and the options have been checked.
+Result<std::vector<std::byte>> write_jpeg(ConstImageView image, const EncodeOptions& options);
+
+}  // namespace penstock::media
