@@ -45,13 +45,13 @@ struct ResizeSpec {
   std::int64_t src_width = 0;
   std::int64_t src_height = 0;
   int channels = 3;  // 1 to 4
-  Box box;           // inside the source; see whole() for all of it
+  Box box = {};      // inside the source; see whole() for all of it
   std::int64_t out_width = 0;
   std::int64_t out_height = 0;
   Filter filter = Filter::bilinear;
   // The part of the out_width x out_height result to make; an empty one means all of it. Resize
   // then centre-crop is one spec, and pays only for what is kept.
-  Rect keep;
+  Rect keep = {};
   // Which axis comes first shows in the last bit, because pixels are rounded in between.
   PassOrder order = PassOrder::pillow;
   // Mirror the kept part left to right. Costs nothing: the columns are computed in reverse.
