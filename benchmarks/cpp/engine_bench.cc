@@ -40,7 +40,7 @@ void BM_NoopStages(benchmark::State& state) {
   state.counters["ns_per_stage"] =
       benchmark::Counter(total * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(BM_NoopStages)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(BM_NoopStages)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()->UseRealTime();
 
 struct Batch {
   std::int64_t first = 0;
@@ -78,7 +78,7 @@ void BM_FillRows(benchmark::State& state) {
   state.counters["ns_per_row"] =
       benchmark::Counter(total * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(BM_FillRows)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(BM_FillRows)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()->UseRealTime();
 
 // From start() to the first item, threads included, and stop() with every queue full.
 void BM_StartAndStop(benchmark::State& state) {
@@ -105,7 +105,7 @@ void BM_StartAndStop(benchmark::State& state) {
   state.counters["first_item_us"] = first / static_cast<double>(state.iterations());
   state.counters["stop_us"] = stop / static_cast<double>(state.iterations());
 }
-BENCHMARK(BM_StartAndStop)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(BM_StartAndStop)->Unit(benchmark::kMicrosecond)->MeasureProcessCPUTime()->UseRealTime();
 
 }  // namespace
 }  // namespace penstock

@@ -7,6 +7,11 @@ namespace penstock::engine {
 
 namespace {
 
+bool can_take_input(const Stage& stage) {
+  if (stage.closed || stage.room() <= 0 || stage.in->empty()) return false;
+  return !stage.in->front().holds<Mark>() || stage.quiet();
+}
+
 // The ready task that may go on now, or the end. With outputs in input order only the oldest
 // task may ask for more room, or younger ones could take all of it and never be let out.
 auto find_resumable(const Stage& stage) {
@@ -51,8 +56,7 @@ bool Engine::can_claim(const Stage& stage) const {
                   [](const auto& ticket) { return ticket->claimable(); })) {
     return true;
   }
-  if (stage.closed || stage.room() <= 0 || stage.in->empty()) return false;
-  return !stage.in->front().holds<Mark>() || stage.quiet();
+  return can_take_input(stage);
 }
 
 bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
@@ -68,7 +72,11 @@ bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
       stage.reserve(claim.budget);
       return true;
     }
-    if (stage.spec.kind == Kind::fill && take_rows(stage, claim)) return true;
+    if (stage.spec.kind == Kind::fill) {
+      if (take_rows(stage, claim)) return true;
+      // Rows are claimed without the lock: those that can_claim saw may be gone.
+      if (!can_take_input(stage)) return false;
+    }
 
     Item& head = stage.in->front();
     if (const Mark* mark = head.get<Mark>()) {

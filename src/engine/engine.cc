@@ -15,6 +15,9 @@ namespace {
 // How long a worker stays with one pipeline while others wait for their turn.
 constexpr std::int64_t kTurnNs = 1'000'000;
 
+// A wake-up and the sleep after it cost about this much.
+constexpr double kWorthWakingNs = 5'000;
+
 // A consumer looks this often for an item before it goes to sleep.
 constexpr int kConsumerSpins = 64;
 
@@ -142,14 +145,14 @@ Status Engine::stop(std::chrono::nanoseconds timeout) {
     consumer_cond_.notify_all();
     const std::int64_t deadline = now_ns() + timeout.count();
     stop_waiting_ = true;
-    while (running_ > 0 && now_ns() < deadline) idle_cond_.wait_until(lock_, deadline);
+    while (running_ + cleaning_ > 0 && now_ns() < deadline) idle_cond_.wait_until(lock_, deadline);
     stop_waiting_ = false;
     stuck = stuck_stages();
     state_ = State::stopped;
     stopped_ = now_ns();
     for (const auto& stage : stages_) stage->touch(stopped_);
     discard_all();
-    after = leave();
+    after = leave(false);
   }
   pool_->detach(*this);
   carry_out(std::move(after));
@@ -197,7 +200,7 @@ bool Engine::work(Claim& claim, unsigned worker, bool others) {
     std::lock_guard hold(lock_);
     found = claim_next(0, Stage::kBurst, claim);
     if (found) turn_ends = claim.started + kTurnNs;
-    after = leave();
+    after = leave(found && claim.stage->quick());
   }
   while (found) {
     carry_out(std::move(after));
@@ -206,27 +209,31 @@ bool Engine::work(Claim& claim, unsigned worker, bool others) {
     std::lock_guard hold(lock_);
     publish(claim);
     found = (!others || now() < turn_ends) && claim_next(0, Stage::kBurst, claim);
-    after = leave();
+    after = leave(found && claim.stage->quick());
   }
   carry_out(std::move(after));
   return worked;
 }
 
 // Ends a critical section: says who has to be woken up, and gives away what must not be destroyed
-// under the lock.
-Engine::After Engine::leave() {
+// under the lock. `soon` means that this thread is about to look here again, within microseconds:
+// then small amounts of quick work are not worth a wake-up, which costs more than they do.
+Engine::After Engine::leave(bool soon) {
   now_ = 0;
-  if (stop_waiting_ && running_ == 0) idle_cond_.notify_all();
+  if (!after_.discarded.empty() || !after_.reports.empty()) cleaning_++;
+  if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
   sink_hint_.store(sink_->size(), std::memory_order_relaxed);
-  if (consumer_waiting_ && !sink_->empty()) after_.consumer = true;
+  if (consumer_waiting_ && !sink_->empty()) {
+    after_.consumer = !soon || 2 * sink_->size() >= sink_->capacity() || sink_->front().holds<Mark>();
+  }
   if (state_ == State::running && !stopping()) {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       if (!lanes_[lane]->idle()) continue;
       for (const auto& stage : stages_) {
-        if (stage->lane == static_cast<int>(lane) && can_claim(*stage)) {
-          after_.lanes |= 1u << lane;
-          break;
-        }
+        if (stage->lane != static_cast<int>(lane) || !can_claim(*stage)) continue;
+        if (soon && lane == 0 && stage->claimable_ns() < kWorthWakingNs) continue;
+        after_.lanes |= 1u << lane;
+        break;
       }
     }
   }
@@ -238,7 +245,12 @@ void Engine::carry_out(After after) {
   for (std::size_t lane = 0; after.lanes != 0; ++lane, after.lanes >>= 1) {
     if (after.lanes & 1) lanes_[lane]->wake();
   }
+  if (after.discarded.empty() && after.reports.empty()) return;
   for (const FailureReport& report : after.reports) report_failure_(report);
+  after.discarded.clear();
+  std::lock_guard hold(lock_);
+  cleaning_--;
+  if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
 }
 
 Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
@@ -275,7 +287,8 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
       sink_stats_.requests++;
       sink_stats_.ready += ready ? 1 : 0;
     }
-    after = leave();
+    // A consumer that finds the sink half full will be back before the workers run dry.
+    after = leave(2 * sink_->size() >= sink_->capacity());
   }
   carry_out(std::move(after));
   return delivery;
@@ -326,7 +339,7 @@ void Engine::wake(ParkedTask& task) {
     if (at == stage.blocked.end()) return;
     stage.ready.push_back(std::move(*at));
     stage.blocked.erase(at);
-    after = leave();
+    after = leave(false);
   }
   carry_out(std::move(after));
 }

@@ -139,7 +139,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void end_if_over(Stage& stage);
 
   // engine.cc
-  After leave();  // ends a critical section; call carry_out() after unlocking
+  After leave(bool soon);  // ends a critical section; call carry_out() after unlocking
   void carry_out(After after);
   Delivery deliver();
   void discard_all();
@@ -153,7 +153,8 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> stopping_{false};
   bool consumer_waiting_ = false;
   bool stop_waiting_ = false;
-  int running_ = 0;  // tasks of all stages
+  int running_ = 0;   // tasks of all stages
+  int cleaning_ = 0;  // threads that are freeing what a critical section discarded
   std::optional<Error> failure_;
   After after_;
   std::int64_t now_ = 0;  // the time of this critical section; 0: not read yet

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -45,14 +46,19 @@ class Queue {
   // How many more items may be promised to this queue.
   int room() const noexcept { return capacity_ + slack_ - size_ - reserved_; }
   void reserve(int n) noexcept { reserved_ += n; }
-  void release(int n) noexcept { reserved_ -= n; }
+  void release(int n) noexcept {
+    reserved_ -= n;
+    assert(reserved_ >= 0);
+  }
 
   Item& front() noexcept { return ring_[head_ & mask()]; }
   void push(Item&& item) noexcept {
+    assert(static_cast<std::size_t>(size_) < ring_.size());
     ring_[(head_ + static_cast<std::size_t>(size_)) & mask()] = std::move(item);
     ++size_;
   }
   Item pop() noexcept {
+    assert(size_ > 0);
     Item item = std::move(front());
     ++head_;
     --size_;

@@ -17,7 +17,7 @@ std::optional<RemoteTask> Engine::claim_remote(const Lane& lane) {
     for (std::size_t i = 1; i < lanes_.size() && !found; ++i) {
       if (lanes_[i].get() == &lane) found = claim_next(static_cast<int>(i), 1, *claim);
     }
-    after = leave();
+    after = leave(false);
   }
   carry_out(std::move(after));
   if (!found) return std::nullopt;
@@ -29,7 +29,7 @@ void Engine::publish_remote(Claim& claim) {
   {
     std::lock_guard hold(lock_);
     publish(claim);
-    after = leave();
+    after = leave(false);
   }
   carry_out(std::move(after));
 }

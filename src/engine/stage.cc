@@ -2,6 +2,11 @@
 
 namespace penstock::engine {
 
+namespace {
+// What the engine itself costs per task.
+constexpr double kLeastTaskNs = 100;
+}  // namespace
+
 void Stage::record_tasks(std::int64_t nanoseconds, int tasks) noexcept {
   const std::int64_t each = nanoseconds / tasks;
   task_ns += nanoseconds;
@@ -10,6 +15,12 @@ void Stage::record_tasks(std::int64_t nanoseconds, int tasks) noexcept {
   const double weight = std::min(1.0, static_cast<double>(tasks) / 16.0);
   mean_ns = mean_ns < 0 ? static_cast<double>(each)
                         : mean_ns + (static_cast<double>(each) - mean_ns) * weight;
+}
+
+double Stage::claimable_ns() const noexcept {
+  if (!quick() || !open.empty() || !ready.empty()) return 1e9;  // not quick, or not known
+  const int tasks = in == nullptr ? room() : std::min(room(), in->size());
+  return std::max(mean_ns, kLeastTaskNs) * tasks;
 }
 
 Condition Stage::judge() const noexcept {

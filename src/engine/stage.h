@@ -138,6 +138,12 @@ struct Stage {
   static constexpr int kGrownQueue = 64;
   bool fast() const noexcept { return mean_ns >= 0 && mean_ns < kFastNs; }
 
+  // A burst of such tasks is over before another thread could be woken up to help.
+  bool quick() const noexcept { return burst() > 1; }
+
+  // About how long it would take to do all that this stage could do now.
+  double claimable_ns() const noexcept;
+
   void record_tasks(std::int64_t nanoseconds, int tasks) noexcept;
   void touch(std::int64_t now) noexcept;
 
