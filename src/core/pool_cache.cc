@@ -1,9 +1,10 @@
 // The memory a pool keeps for reuse: lists by size class, and how much may stay in them.
 //
-// What is kept never exceeds the budget (with its share of rounding) nor what was once live at the
-// same time. Before new memory is taken, cached blocks are given up until it fits in the budget
-// beside what is charged. Those unused for longest go first. Memory in the user's hands does not
-// count, so that batches which come back from the user are reused and not returned to the system.
+// What is kept never exceeds the budget (with its share of rounding); a pool without a budget keeps
+// at most twice what was once live at the same time, or 64 MB. Before new memory is taken, cached
+// blocks are given up until it fits in the budget beside what is charged. Those unused for longest
+// go first. Memory in the user's hands does not count, so that batches which come back from the
+// user are reused and not returned to the system.
 #include <algorithm>
 
 #include "core/poison.h"
@@ -37,7 +38,13 @@ PooledBlock* PoolState::cache(PooledBlock* block) noexcept {
   classes_[block->size_class].put(block);
   cache_.put(block);
   stats_.cached += block->capacity();
-  return evict_down_to(closed_ ? 0 : std::min(keep_at_most_, peak_live_));
+  return evict_down_to(cache_limit());
+}
+
+std::size_t PoolState::cache_limit() const noexcept {
+  if (closed_) return 0;
+  if (keep_at_most_ != BufferPool::unlimited) return keep_at_most_;
+  return std::max(2 * peak_live_, std::size_t{64} << 20);
 }
 
 PooledBlock* PoolState::evict_down_to(std::size_t limit) noexcept {

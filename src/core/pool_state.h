@@ -112,6 +112,7 @@ struct PoolState {
   // Both answer the list of blocks that had to go; their memory is to be freed without the lock.
   PooledBlock* cache(PooledBlock* block) noexcept;
   PooledBlock* evict_down_to(std::size_t limit) noexcept;
+  std::size_t cache_limit() const noexcept;
 
   // The end of every operation that lets go of something: unlocks, frees memory, calls listeners,
   // and deletes the state if the users that just left were the last.

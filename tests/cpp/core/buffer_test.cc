@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,23 @@ TEST(Buffer, memory_of_its_own_is_aligned_and_writable) {
     EXPECT_FALSE(buffer->read_only());
     std::memset(buffer->data(), 7, size);
   }
+}
+
+TEST(Buffer, large_memory_goes_back_to_the_system) {
+  const auto pages_mapped = [] {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages;
+  };
+  const auto touch = [] {
+    auto buffer = Buffer::allocate((std::size_t{64} << 20) + 100);
+    ASSERT_TRUE(buffer.ok());
+    buffer->data()[64 << 20] = std::byte{1};
+  };
+  touch();
+  const std::size_t before = pages_mapped();
+  for (int i = 0; i < 10; ++i) touch();
+  EXPECT_LT(pages_mapped(), before + (64 << 20) / 4096);
 }
 
 TEST(Buffer, an_absurd_size_is_an_error_and_not_a_crash) {

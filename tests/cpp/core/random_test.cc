@@ -81,15 +81,15 @@ TEST(RandomStream, below_is_even_where_a_remainder_would_not_be) {
   RandomStream stream(RandomKey(2, 0), 0);
   EXPECT_EQ(stream.below(0), 0u);
   EXPECT_EQ(stream.below(1), 0u);
-  // Of 3 * 2^62 values a plain product or remainder would draw some twice as often.
+  // With 3 * 2^62 values, the plain high half of a product is a multiple of 3 half of the time.
   constexpr std::uint64_t n = 3ull << 62;
-  int thirds[3] = {};
+  int remainders[3] = {};
   for (int i = 0; i < 90'000; ++i) {
     const std::uint64_t x = stream.below(n);
     ASSERT_LT(x, n);
-    ++thirds[x >> 62];
+    ++remainders[x % 3];
   }
-  for (const int third : thirds) EXPECT_NEAR(third, 30'000, 5 * std::sqrt(30'000 * 2 / 3.0));
+  for (const int count : remainders) EXPECT_NEAR(count, 30'000, 5 * std::sqrt(30'000 * 2 / 3.0));
   int faces[6] = {};
   for (int i = 0; i < 60'000; ++i) ++faces[stream.below(6)];
   for (const int face : faces) EXPECT_NEAR(face, 10'000, 5 * std::sqrt(10'000 * 5 / 6.0));

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <random>
@@ -191,7 +192,23 @@ TEST(RoomListener, outlives_the_pool) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(RoomListener, its_end_waits_for_calls_in_other_threads) {
+TEST(RoomListener, its_end_waits_until_a_call_in_another_thread_returns) {
+  BufferPool pool;
+  std::atomic<bool> inside{false};
+  std::atomic<bool> finished{false};
+  auto listener = pool.on_room([&] {
+    inside = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    finished = true;
+  });
+  std::thread other([&pool] { (void)pool.allocate(1); });
+  while (!inside) std::this_thread::yield();
+  listener = RoomListener();
+  EXPECT_TRUE(finished);
+  other.join();
+}
+
+TEST(RoomListener, may_end_at_any_moment) {
   for (int round = 0; round < 200; ++round) {
     BufferPool pool;
     std::atomic<bool> stop{false};
