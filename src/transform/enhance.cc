@@ -32,7 +32,7 @@ int colours(const ImageView& image) {
   return image.channels == 2 || image.channels == 4 ? image.channels - 1 : image.channels;
 }
 
-void apply(const ImageView& image, const std::array<std::uint8_t, 256>& table) {
+void map_bytes(const ImageView& image, const std::array<std::uint8_t, 256>& table) {
   const int used = colours(image);
   for (std::int64_t y = 0; y < image.height; ++y) {
     std::uint8_t* row = image.row(y);
@@ -49,7 +49,7 @@ void blend_with(const ImageView& image, int degenerate, float factor) {
   std::array<std::uint8_t, 256> table;
   for (int pixel = 0; pixel < 256; ++pixel)
     table[static_cast<std::size_t>(pixel)] = blend(degenerate, pixel, factor);
-  apply(image, table);
+  map_bytes(image, table);
 }
 
 int mean_grey(const ImageView& image) {
