@@ -81,6 +81,7 @@ void AxisWeights::fill(const Kernel& kernel, std::int64_t src, float from, float
   pairs_.reserve(static_cast<std::size_t>(size_ * stride_ / 2));
   constexpr std::int64_t block = 32;
   double* exact = exact_.reserve(static_cast<std::size_t>(stride_ * block));
+  std::int32_t* fixed = fixed_.reserve(static_cast<std::size_t>(stride_ * block));
 
   max_count_ = 0;
   lowest_ = source_end;
@@ -109,13 +110,24 @@ void AxisWeights::fill(const Kernel& kernel, std::int64_t src, float from, float
       }
     }
     for (std::int64_t i = 0; i < block; ++i) sum[i] = sum[i] == 0.0 ? 1.0 : sum[i];
+    const std::int32_t padded = (most + 1) / 2 * 2;
+    for (std::int32_t t = 0; t < most; ++t) {
+      for (std::int64_t i = 0; i < block; ++i)
+        fixed[t * block + i] = to_fixed(exact[t * block + i] / sum[i]);
+    }
+    if (padded > most) std::fill_n(fixed + most * block, block, 0);
     for (std::int64_t i = 0; i < used; ++i) {
       std::int32_t* taps = taps_.data() + (begin + i) * stride_;
-      for (std::int32_t t = 0; t < most; ++t) taps[t] = to_fixed(exact[t * block + i] / sum[i]);
-      for (std::int64_t t = most; t < stride_; ++t) taps[t] = 0;
       SplitPair* pairs = pairs_.data() + (begin + i) * (stride_ / 2);
-      for (std::int32_t p = 0; p < stride_ / 2; ++p)
-        pairs[p] = SplitPair::of(taps[2 * p], taps[2 * p + 1]);
+      for (std::int32_t t = 0; t < padded; t += 2) {
+        taps[t] = fixed[t * block + i];
+        taps[t + 1] = fixed[(t + 1) * block + i];
+        pairs[t / 2] = SplitPair::of(taps[t], taps[t + 1]);
+      }
+      for (std::int64_t t = padded; t < stride_; t += 2) {
+        taps[t] = taps[t + 1] = 0;
+        pairs[t / 2] = {0, 0};
+      }
       spans_[begin + i] = {first[i], count[i]};
       if (count[i] > 0) {
         lowest_ = std::min(lowest_, first[i]);

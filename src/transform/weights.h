@@ -68,6 +68,7 @@ class AxisWeights {
   Scratch<std::int32_t> taps_;
   Scratch<SplitPair> pairs_;
   Scratch<double> exact_;
+  Scratch<std::int32_t> fixed_;
 };
 
 }  // namespace penstock
