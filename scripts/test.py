@@ -108,10 +108,7 @@ PARTS: dict[str, tuple[str, Callable[[], Outcome]]] = {
     "lint": ("clang-format, ruff, mypy", lint),
     "asan": ("C++ tests and fuzz corpora under ASan and UBSan", lambda: ctest("asan")),
     "tsan": ("core, engine and data under TSan", lambda: ctest("tsan")),
-    "clang": (
-        "library and fuzz targets compile with Clang",
-        lambda: one(run("scripts/build", "fuzz")),
-    ),
+    "clang": ("the library compiles with Clang", lambda: one(run("scripts/build", "clang"))),
 }
 
 
