@@ -40,7 +40,13 @@ void BM_NoopStages(benchmark::State& state) {
   state.counters["ns_per_stage"] =
       benchmark::Counter(total * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(BM_NoopStages)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(BM_NoopStages)
+    ->Arg(1)
+    ->Arg(4)
+    ->Arg(8)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
 
 struct Batch {
   std::int64_t first = 0;
@@ -53,14 +59,14 @@ void BM_FillRows(benchmark::State& state) {
   constexpr std::size_t kRows = 256;
   for (auto _ : state) {
     PipelineBuilder builder;
-    builder.add_source("batches", [next = std::int64_t{0}]() mutable
-                       -> std::optional<std::unique_ptr<Batch>> {
-      if (next == kBatches) return std::nullopt;
-      auto batch = std::make_unique<Batch>();
-      batch->first = next++ * static_cast<std::int64_t>(kRows);
-      batch->rows.resize(kRows);
-      return batch;
-    });
+    builder.add_source("batches",
+                       [next = std::int64_t{0}]() mutable -> std::optional<std::unique_ptr<Batch>> {
+                         if (next == kBatches) return std::nullopt;
+                         auto batch = std::make_unique<Batch>();
+                         batch->first = next++ * static_cast<std::int64_t>(kRows);
+                         batch->rows.resize(kRows);
+                         return batch;
+                       });
     builder.fill<std::unique_ptr<Batch>>(
         "rows", [](const auto&) { return kRows; },
         [](std::unique_ptr<Batch>& batch, std::size_t row) {
@@ -78,7 +84,12 @@ void BM_FillRows(benchmark::State& state) {
   state.counters["ns_per_row"] =
       benchmark::Counter(total * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(BM_FillRows)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(BM_FillRows)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
 
 // From start() to the first item, threads included, and stop() with every queue full.
 void BM_StartAndStop(benchmark::State& state) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,16 @@ class Error {
   Error&& at_offset(std::int64_t offset) && { return std::move(at_offset(offset)); }
   Error&& of_sample(std::string sample) && { return std::move(of_sample(std::move(sample))); }
 
+  // An object that belongs to the error, such as the exception of another language.
+  Error& attach(std::shared_ptr<const void> object) & {
+    attached_ = std::move(object);
+    return *this;
+  }
+  Error&& attach(std::shared_ptr<const void> object) && {
+    return std::move(attach(std::move(object)));
+  }
+  const std::shared_ptr<const void>& attached() const noexcept { return attached_; }
+
   // "corrupt: message (file a.tar, offset 512, sample 0007)"
   std::string to_string() const;
 
@@ -63,6 +74,7 @@ class Error {
   Code code_;
   std::string message_;
   Where where_;
+  std::shared_ptr<const void> attached_;
 };
 
 // A value or an Error. Asking for the part that is not there is a programming error and throws

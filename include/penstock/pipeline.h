@@ -48,6 +48,7 @@ struct BuildOptions {
   FailureLimit too_many_failures = {};  // per stage; empty: any number is accepted
   // Called for each failure as it happens, on the thread it happened on, without any lock.
   std::function<void(const FailureReport&)> report_failure = {};
+  std::size_t kept_failures = 1000;  // how many failures() remembers
 };
 
 // What the consumer got.
@@ -93,7 +94,7 @@ class Pipeline {
 
   // Readable at any time, also while it runs and after stop.
   PipelineStats stats() const;
-  std::vector<FailureReport> failures() const;  // the first thousand
+  std::vector<FailureReport> failures() const;  // the first kept_failures
 
  private:
   friend class PipelineBuilder;

@@ -65,9 +65,11 @@ class Context {
   // For sources: all items so far belong to one epoch. Follow with again or done.
   void end_epoch() noexcept { epoch_end_ = true; }
 
-  // Records why the task fails: `return ctx.fail(...)`.
-  Step fail(Error error) {
+  // Records why the task fails: `return ctx.fail(...)`. A fatal failure ends the pipeline whatever
+  // the failure policy.
+  Step fail(Error error, bool fatal = false) {
     error_.emplace(std::move(error));
+    fatal_ = fatal;
     return Step::failed;
   }
 
@@ -89,6 +91,7 @@ class Context {
   bool epoch_end_ = false;
   unsigned worker_ = 0;
   std::optional<Error> error_;
+  bool fatal_ = false;
   std::shared_ptr<engine::ParkedTask> parked_;
   engine::Engine* engine_ = nullptr;
   engine::Stage* stage_ = nullptr;
@@ -101,10 +104,19 @@ using StepFunction = std::function<Step(Context&)>;
 using RowFunction = std::function<Status(Item& ticket, std::size_t row, unsigned worker)>;
 using RowCount = std::function<std::size_t(const Item& ticket)>;
 
-// Says whether a stage has failed too often, after `processed` tasks of which `failed` failed.
-using FailureLimit = std::function<bool(std::uint64_t processed, std::uint64_t failed)>;
+// How often tasks have failed, of one stage and of the whole pipeline.
+struct FailureCounts {
+  std::uint64_t processed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t all_processed = 0;
+  std::uint64_t all_failed = 0;
+};
 
-// At most n failures; a negative n means any number.
+// Says whether that is too often. Asked after each task of a stage once something has failed;
+// called under the engine's lock, so it only compares numbers.
+using FailureLimit = std::function<bool(const FailureCounts&)>;
+
+// At most n failures of a stage; a negative n means any number.
 FailureLimit at_most(std::int64_t n);
 
 class Lane;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace penstock {
@@ -20,6 +21,9 @@ class Lane {
 
   // True when a call of wake() would bring somebody. Called often: must be cheap.
   virtual bool idle() const noexcept = 0;
+
+  // How many tasks of stages other than sources may run here at once, over all stages.
+  virtual int task_limit() const noexcept { return std::numeric_limits<int>::max(); }
 
   // There may be a task to claim. Called without any engine lock; must not block.
   virtual void wake() noexcept = 0;

@@ -14,9 +14,9 @@ namespace {
 // Adds a stage behind the current end of the chain.
 void append(engine::GraphSpec& graph, StageSpec spec) {
   if (graph.built && !graph.mistake) {
-    graph.mistake = Error(Code::invalid_argument,
-                          "stage '" + spec.name +
-                              "' was added after build; a builder builds once: make a new one");
+    graph.mistake = Error(
+        Code::invalid_argument,
+        "stage '" + spec.name + "' was added after build; a builder builds once: make a new one");
   }
   const auto id = static_cast<StageId>(graph.stages.size());
   if (spec.kind != Kind::source) {
@@ -67,8 +67,8 @@ PipelineBuilder& PipelineBuilder::fill(std::string name, RowCount rows, RowFunct
   return *this;
 }
 
-PipelineBuilder& PipelineBuilder::aggregate(std::string name, StepFunction step,
-                                            StepFunction flush, StageOptions options) {
+PipelineBuilder& PipelineBuilder::aggregate(std::string name, StepFunction step, StepFunction flush,
+                                            StageOptions options) {
   append(*graph_, {.name = std::move(name),
                    .kind = Kind::pipe,
                    .step = std::move(step),
@@ -153,13 +153,23 @@ Pipeline::~Pipeline() {
   if (engine_ != nullptr) (void)engine_->stop(kStopTimeout);
 }
 
-Status Pipeline::start() { return engine_->start(); }
-Status Pipeline::stop(std::chrono::nanoseconds timeout) { return engine_->stop(timeout); }
+Status Pipeline::start() {
+  return engine_->start();
+}
+Status Pipeline::stop(std::chrono::nanoseconds timeout) {
+  return engine_->stop(timeout);
+}
 Delivery Pipeline::get_item(std::chrono::nanoseconds timeout) {
   return engine_->get_item(timeout);
 }
-std::optional<RemoteTask> Pipeline::claim(const Lane& lane) { return engine_->claim_remote(lane); }
-PipelineStats Pipeline::stats() const { return engine_->stats(); }
-std::vector<FailureReport> Pipeline::failures() const { return engine_->failures(); }
+std::optional<RemoteTask> Pipeline::claim(const Lane& lane) {
+  return engine_->claim_remote(lane);
+}
+PipelineStats Pipeline::stats() const {
+  return engine_->stats();
+}
+std::vector<FailureReport> Pipeline::failures() const {
+  return engine_->failures();
+}
 
 }  // namespace penstock

@@ -8,7 +8,7 @@ namespace penstock::engine {
 namespace {
 
 bool can_take_input(const Stage& stage) {
-  if (stage.closed || stage.room() <= 0 || stage.in->empty()) return false;
+  if (stage.room() <= 0 || stage.in->empty()) return false;
   return !stage.in->front().holds<Mark>() || stage.quiet();
 }
 
@@ -27,9 +27,10 @@ bool Engine::claim_next(int lane, int most, Claim& claim) {
   if (state_ != State::running || stopping()) return false;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = *stages_[i];
-    if (stage.lane != lane || !try_claim(stage, most, claim)) continue;
+    if (stage.lane != lane || !lane_has_room(stage) || !try_claim(stage, most, claim)) continue;
     stage.running++;
     running_++;
+    if (stage.spec.kind != Kind::source) lanes_[static_cast<std::size_t>(lane)].running++;
     claim.stage = &stage;
     claim.started = now();
     stage.touch(claim.started);
@@ -40,6 +41,11 @@ bool Engine::claim_next(int lane, int most, Claim& claim) {
     return true;
   }
   return false;
+}
+
+bool Engine::lane_has_room(const Stage& stage) const {
+  const LaneUse& use = lanes_[static_cast<std::size_t>(stage.lane)];
+  return stage.spec.kind == Kind::source || use.running < use.limit;
 }
 
 bool Engine::can_resume(const Stage& stage) const {
@@ -92,7 +98,7 @@ bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
       stage.flushed = false;
       forward(stage, passed);
     } else if (head.holds<Failure>()) {
-      forward_failure(stage, take_input(stage));
+      pass_failure(stage, take_input(stage));
     } else if (stage.spec.kind == Kind::fill) {
       open_ticket(stage);
     } else {

@@ -47,8 +47,9 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
       on_failure_(options.on_failure),
       too_many_failures_(options.too_many_failures),
       report_failure_(options.report_failure),
+      kept_failures_(options.kept_failures),
       process_(process_number()) {
-  lanes_.push_back(pool_);
+  lanes_.push_back({pool_});
   std::vector<Stage*> by_id;
   for (StageSpec& spec : graph.stages) {
     auto stage = std::make_unique<Stage>();
@@ -58,8 +59,11 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
         stage->spec.kind == Kind::fill ? static_cast<int>(pool_->threads()) : 1);
     stage->out.resize(static_cast<std::size_t>(stage->spec.paths));
     if (wanted.lane != nullptr) {
-      auto at = std::find(lanes_.begin(), lanes_.end(), wanted.lane);
-      if (at == lanes_.end()) at = lanes_.insert(lanes_.end(), wanted.lane);
+      auto at = std::find_if(lanes_.begin(), lanes_.end(),
+                             [&](const LaneUse& use) { return use.lane == wanted.lane; });
+      if (at == lanes_.end()) {
+        at = lanes_.insert(lanes_.end(), {wanted.lane, wanted.lane->task_limit()});
+      }
       stage->lane = static_cast<int>(at - lanes_.begin());
     }
     by_id.push_back(stage.get());
@@ -119,8 +123,7 @@ Status Engine::start() {
   {
     std::lock_guard hold(lock_);
     if (state_ == State::running) {
-      return Error(Code::invalid_argument,
-                   "start: the pipeline is running already; start it once");
+      return Error(Code::invalid_argument, "start: the pipeline is running already; start it once");
     }
     if (state_ == State::stopped) {
       return Error(Code::closed, "start: the pipeline was stopped; build a new one");
@@ -130,14 +133,14 @@ Status Engine::start() {
     for (const auto& stage : stages_) stage->touch(stage->since = started_);
   }
   pool_->attach(shared_from_this());
-  for (const auto& lane : lanes_) lane->wake();
+  for (const LaneUse& use : lanes_) use.lane->wake();
   return {};
 }
 
-Status Engine::stop(std::chrono::nanoseconds timeout) {
+Status Engine::stop(std::chrono::nanoseconds timeout, bool keep_sink) {
   if (process_ != process_number()) return {};  // nothing of it exists in this process
   std::string stuck;
-  After after;
+  Chores chores;
   {
     std::lock_guard hold(lock_);
     if (state_ == State::stopped) return {};
@@ -151,11 +154,11 @@ Status Engine::stop(std::chrono::nanoseconds timeout) {
     state_ = State::stopped;
     stopped_ = now_ns();
     for (const auto& stage : stages_) stage->touch(stopped_);
-    discard_all();
-    after = leave(false);
+    discard_all(keep_sink);
+    leave(false, -1, chores);
   }
   pool_->detach(*this);
-  carry_out(std::move(after));
+  carry_out(chores);
   if (stuck.empty()) return {};
   return Error(Code::timeout, "stop: abandoned what is still running in stage " + stuck);
 }
@@ -170,8 +173,10 @@ std::string Engine::stuck_stages() const {
 
 // Everything that is under way, and the user's functions with what they hold on to. An abandoned
 // task keeps its own function and batch.
-void Engine::discard_all() {
-  for (const auto& queue : queues_) drop_queue(*queue);
+void Engine::discard_all(bool keep_sink) {
+  for (const auto& queue : queues_) {
+    if (queue.get() != sink_ || !keep_sink) drop_queue(*queue);
+  }
   sink_hint_.store(1, std::memory_order_relaxed);  // a consumer that spins shall look
   for (const auto& stage : stages_) {
     drop_parked(*stage);
@@ -192,7 +197,7 @@ void Engine::discard_all() {
 }
 
 bool Engine::work(Claim& claim, unsigned worker, bool others) {
-  After after;
+  Chores chores;
   bool worked = false;
   bool found;
   std::int64_t turn_ends = 0;
@@ -200,70 +205,107 @@ bool Engine::work(Claim& claim, unsigned worker, bool others) {
     std::lock_guard hold(lock_);
     found = claim_next(0, Stage::kBurst, claim);
     if (found) turn_ends = claim.started + kTurnNs;
-    after = leave(found && claim.stage->quick());
+    leave(found && claim.stage->quick(), 0, chores);
   }
   while (found) {
-    carry_out(std::move(after));
+    carry_out(chores);
     run(claim, worker);
     worked = true;
     std::lock_guard hold(lock_);
     publish(claim);
     found = (!others || now() < turn_ends) && claim_next(0, Stage::kBurst, claim);
-    after = leave(found && claim.stage->quick());
+    leave(found && claim.stage->quick(), 0, chores);
   }
-  carry_out(std::move(after));
+  carry_out(chores);
   return worked;
 }
 
 // Ends a critical section: says who has to be woken up, and gives away what must not be destroyed
 // under the lock. `soon` means that this thread is about to look here again, within microseconds:
 // then small amounts of quick work are not worth a wake-up, which costs more than they do.
-Engine::After Engine::leave(bool soon) {
+void Engine::leave(bool soon, int own_lane, Chores& chores) {
   now_ = 0;
-  if (!after_.discarded.empty() || !after_.reports.empty()) cleaning_++;
+  if (after_.heavy()) {
+    if (!chores.heavy()) cleaning_++;  // one carry_out() serves them all
+    chores.discarded.insert(chores.discarded.end(),
+                            std::make_move_iterator(after_.discarded.begin()),
+                            std::make_move_iterator(after_.discarded.end()));
+    chores.reports.insert(chores.reports.end(), std::make_move_iterator(after_.reports.begin()),
+                          std::make_move_iterator(after_.reports.end()));
+    after_.discarded.clear();
+    after_.reports.clear();
+  }
   if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
   sink_hint_.store(sink_->size(), std::memory_order_relaxed);
   if (consumer_waiting_ && !sink_->empty()) {
-    after_.consumer = !soon || 2 * sink_->size() >= sink_->capacity() || sink_->front().holds<Mark>();
+    chores.consumer |=
+        !soon || 2 * sink_->size() >= sink_->capacity() || sink_->front().holds<Mark>();
   }
   if (state_ == State::running && !stopping()) {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (!lanes_[lane]->idle()) continue;
+      if (!lanes_[lane].lane->idle()) continue;
       for (const auto& stage : stages_) {
         if (stage->lane != static_cast<int>(lane) || !can_claim(*stage)) continue;
-        if (soon && lane == 0 && stage->claimable_ns() < kWorthWakingNs) continue;
-        after_.lanes |= 1u << lane;
+        if (!lane_has_room(*stage)) continue;
+        if (soon && stage->lane == own_lane && stage->claimable_ns() < kWorthWakingNs) continue;
+        chores.lanes |= std::uint64_t{1} << lane;
         break;
       }
     }
   }
-  return std::exchange(after_, After{});
 }
 
-void Engine::carry_out(After after) {
-  if (after.consumer) consumer_cond_.notify_one();
-  for (std::size_t lane = 0; after.lanes != 0; ++lane, after.lanes >>= 1) {
-    if (after.lanes & 1) lanes_[lane]->wake();
+void Engine::carry_out(Chores& chores) {
+  if (chores.consumer) consumer_cond_.notify_one();
+  for (std::size_t lane = 0; chores.lanes != 0; ++lane, chores.lanes >>= 1) {
+    if (chores.lanes & 1) lanes_[lane].lane->wake();
   }
-  if (after.discarded.empty() && after.reports.empty()) return;
-  for (const FailureReport& report : after.reports) report_failure_(report);
-  after.discarded.clear();
+  chores.consumer = false;
+  if (!chores.heavy()) return;
+  for (const FailureReport& report : chores.reports) report_failure_(report);
+  chores.reports.clear();
+  chores.discarded.clear();
   std::lock_guard hold(lock_);
   cleaning_--;
   if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
 }
 
+int Engine::lane_number(const Lane& lane) const {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].lane.get() == &lane) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool Engine::has_work(int lane) const {
+  std::lock_guard hold(lock_);
+  if (state_ != State::running || stopping()) return false;
+  return std::any_of(stages_.begin(), stages_.end(), [&](const auto& stage) {
+    return stage->lane == lane && lane_has_room(*stage) && can_claim(*stage);
+  });
+}
+
+bool Engine::exchange(int lane, Claim& claim, bool more, Chores& chores) {
+  std::lock_guard hold(lock_);
+  if (claim.stage != nullptr) publish(claim);
+  const bool found = more && claim_next(lane, 1, claim);
+  leave(found && claim.stage->quick(), lane, chores);
+  return found;
+}
+
 Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
   if (process_ != process_number()) return {Delivery::Kind::failed, {}, forked()};
   Delivery delivery;
-  After after;
-  for (int i = 0; i < kConsumerSpins && sink_hint_.load(std::memory_order_relaxed) == 0; ++i) {
+  Chores chores;
+  const int spins = timeout.count() == 0 ? 0 : kConsumerSpins;
+  for (int i = 0; i < spins && sink_hint_.load(std::memory_order_relaxed) == 0; ++i) {
     relax();
   }
   {
     std::lock_guard hold(lock_);
     if (state_ == State::built) {
-      return {Delivery::Kind::failed, {},
+      return {Delivery::Kind::failed,
+              {},
               Error(Code::invalid_argument, "get_item: the pipeline is not running; call start")};
     }
     const bool ready = !sink_->empty();
@@ -288,15 +330,15 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
       sink_stats_.ready += ready ? 1 : 0;
     }
     // A consumer that finds the sink half full will be back before the workers run dry.
-    after = leave(2 * sink_->size() >= sink_->capacity());
+    leave(2 * sink_->size() >= sink_->capacity(), 0, chores);
   }
-  carry_out(std::move(after));
+  carry_out(chores);
   return delivery;
 }
 
 // What lies at the head of the sink, for the consumer.
 Delivery Engine::deliver() {
-  if (stopping()) {
+  if (stopping() && (state_ != State::stopped || sink_->empty())) {
     return {Delivery::Kind::failed, {}, Error(Code::closed, "get_item: the pipeline was stopped")};
   }
   if (sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
@@ -328,7 +370,7 @@ Delivery Engine::deliver() {
 
 void Engine::wake(ParkedTask& task) {
   if (process_ != process_number()) return;
-  After after;
+  Chores chores;
   {
     std::lock_guard hold(lock_);
     task.woken = true;
@@ -339,9 +381,9 @@ void Engine::wake(ParkedTask& task) {
     if (at == stage.blocked.end()) return;
     stage.ready.push_back(std::move(*at));
     stage.blocked.erase(at);
-    after = leave(false);
+    leave(false, -1, chores);
   }
-  carry_out(std::move(after));
+  carry_out(chores);
 }
 
 }  // namespace penstock::engine
@@ -362,11 +404,13 @@ Waker Context::waker() {
   return Waker(parked_);
 }
 
-bool Context::stopping() const noexcept { return engine_->stopping(); }
+bool Context::stopping() const noexcept {
+  return engine_->stopping();
+}
 
 FailureLimit at_most(std::int64_t n) {
   if (n < 0) return {};
-  return [n](std::uint64_t, std::uint64_t failed) { return failed > static_cast<std::uint64_t>(n); };
+  return [n](const FailureCounts& counts) { return counts.failed > static_cast<std::uint64_t>(n); };
 }
 
 }  // namespace penstock

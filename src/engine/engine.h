@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,11 @@ struct Claim {
     Output output;
     int index;  // of the input it belongs to
   };
+  struct Failed {
+    int index;
+    Error error;
+    bool fatal = false;
+  };
   struct Held {  // a task that is not over
     int index;
     std::shared_ptr<ParkedTask> task;
@@ -58,7 +64,7 @@ struct Claim {
   // Results.
   std::vector<Emitted> out;
   std::vector<Held> held;
-  std::vector<std::pair<int, Error>> errors;
+  std::vector<Failed> errors;
   bool source_done = false;
   bool epoch_end = false;
   bool ticket_done = false;
@@ -67,22 +73,50 @@ struct Claim {
   void clear();  // for the next use; keeps its memory
 };
 
+// Why the pipeline has failed: the stage, its error, and how often tasks had failed by then.
+struct FatalFailure {
+  const Stage* stage;
+  Error error;
+  FailureCounts counts;
+};
+
+// What a critical section leaves to be done after it, without the lock.
+struct Chores {
+  std::vector<Item> discarded;
+  std::vector<FailureReport> reports;
+  std::uint64_t lanes = 0;  // to be woken up
+  bool consumer = false;    // likewise
+
+  bool empty() const noexcept { return lanes == 0 && !consumer && !heavy(); }
+  bool heavy() const noexcept { return !discarded.empty() || !reports.empty(); }
+};
+
 class Engine final : public std::enable_shared_from_this<Engine> {
  public:
   Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOptions& options,
          std::shared_ptr<PoolState> pool);
 
   Status start();
-  Status stop(std::chrono::nanoseconds timeout);
+  // With keep_sink, items that wait at the sink can still be taken afterwards.
+  Status stop(std::chrono::nanoseconds timeout, bool keep_sink = false);
   Delivery get_item(std::chrono::nanoseconds timeout);
   PipelineStats stats() const;
   std::vector<FailureReport> failures() const;
+  std::vector<FatalFailure> fatal_failures() const;
 
   // For the worker pool: runs tasks of the native lane until there are none or, if others wait
   // for their turn, for a moment. False: there was nothing to do.
   bool work(Claim& claim, unsigned worker, bool others);
 
-  // For other lanes.
+  // For other lanes. exchange() publishes the claim's results, if it has any, and then claims the
+  // next task of the lane if `more` says so; true: there is one, to be carried out with run().
+  // Wake-ups are added to `chores`, which must be carried out before this thread waits or starts
+  // something long.
+  int lane_number(const Lane& lane) const;
+  bool exchange(int lane, Claim& claim, bool more, Chores& chores);
+  void run(Claim& claim, unsigned worker);
+  void carry_out(Chores& chores);
+  bool has_work(int lane) const;
   std::optional<RemoteTask> claim_remote(const Lane& lane);
   void publish_remote(Claim& claim);
 
@@ -90,12 +124,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
  private:
-  // What a critical section leaves to be done after it.
-  struct After {
-    std::vector<Item> discarded;
-    std::vector<FailureReport> reports;
-    std::uint32_t lanes = 0;
-    bool consumer = false;
+  struct LaneUse {
+    std::shared_ptr<Lane> lane;
+    int limit = std::numeric_limits<int>::max();
+    int running = 0;  // tasks, sources excepted
   };
   enum class State : std::uint8_t { built, running, stopped };
 
@@ -104,6 +136,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   bool can_claim(const Stage& stage) const;
   bool try_claim(Stage& stage, int most, Claim& claim);
   bool can_resume(const Stage& stage) const;
+  bool lane_has_room(const Stage& stage) const;
   void resume(Stage& stage, Claim& claim);
   void take_items(Stage& stage, int most, Claim& claim);
   bool take_rows(Stage& stage, Claim& claim);
@@ -111,7 +144,6 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Item take_input(Stage& stage);
 
   // run.cc
-  void run(Claim& claim, unsigned worker);
   void run_items(Claim& claim, Context& ctx);
   void run_many(Claim& claim, Context& ctx);
   void run_rows(Claim& claim, unsigned worker);
@@ -125,13 +157,14 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void publish_outputs(Claim& claim, int inputs);
   void publish_held(Claim& claim);
   void publish_rows(Claim& claim);
-  std::optional<Error> judge_errors(Claim& claim);
-  bool too_many(Stage& stage, const Error& error);
+  void settle_failure(Stage& stage, Failure failure);
+  bool too_many(const Stage& stage) const;
   void finish_ticket(Stage& stage, OpenTicket& ticket);
   void send(Stage& stage, Output output);
+  void put(Stage& stage, Output output);
   void drain_window(Stage& stage);
   void forward(Stage& stage, Mark mark);
-  void forward_failure(Stage& stage, Item failure);
+  void pass_failure(Stage& stage, Item failure);
   void fail_from(Stage& stage, Error error);
   void mute(Stage& stage);
   void drop_parked(Stage& stage);
@@ -139,10 +172,9 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void end_if_over(Stage& stage);
 
   // engine.cc
-  After leave(bool soon);  // ends a critical section; call carry_out() after unlocking
-  void carry_out(After after);
+  void leave(bool soon, int lane, Chores& chores);  // ends a critical section
   Delivery deliver();
-  void discard_all();
+  void discard_all(bool keep_sink);
   std::string stuck_stages() const;
   std::int64_t now() noexcept;
 
@@ -156,7 +188,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   int running_ = 0;   // tasks of all stages
   int cleaning_ = 0;  // threads that are freeing what a critical section discarded
   std::optional<Error> failure_;
-  After after_;
+  std::vector<FatalFailure> fatal_;
+  std::uint64_t processed_ = 0;  // tasks that are over, of all stages
+  std::uint64_t failed_ = 0;
+  Chores after_;          // of the critical section under way
   std::int64_t now_ = 0;  // the time of this critical section; 0: not read yet
 
   std::vector<std::unique_ptr<Stage>> stages_;  // nearest the sink first
@@ -165,11 +200,12 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Queue* sink_ = nullptr;
   std::atomic<int> sink_hint_{0};  // the sink's size, for a consumer that spins before it sleeps
   std::shared_ptr<PoolState> pool_;
-  std::vector<std::shared_ptr<Lane>> lanes_;  // the pool is the first
+  std::vector<LaneUse> lanes_;  // the pool is the first
   OnFailure on_failure_;
   FailureLimit too_many_failures_;
   std::function<void(const FailureReport&)> report_failure_;
   std::vector<FailureReport> reports_;
+  std::size_t kept_failures_;
   SinkStats sink_stats_;
   std::int64_t started_ = 0;
   std::int64_t stopped_ = 0;

@@ -8,7 +8,9 @@ namespace penstock::engine {
 
 namespace {
 std::atomic<std::uint64_t> forks{0};
-void count_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
+void count_fork() {
+  forks.fetch_add(1, std::memory_order_relaxed);
+}
 const int registered = pthread_atfork(nullptr, nullptr, count_fork);
 }  // namespace
 

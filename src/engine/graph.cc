@@ -7,9 +7,13 @@ namespace penstock::engine {
 
 namespace {
 
-Error wrong(const std::string& text) { return Error(Code::invalid_argument, text); }
+Error wrong(const std::string& text) {
+  return Error(Code::invalid_argument, text);
+}
 
-std::string quoted(const StageSpec& stage) { return "stage '" + stage.name + "'"; }
+std::string quoted(const StageSpec& stage) {
+  return "stage '" + stage.name + "'";
+}
 
 Status check_stage(const StageSpec& stage) {
   const StageOptions& options = stage.options;
@@ -32,7 +36,8 @@ Status check_stage(const StageSpec& stage) {
                  "; a router needs 1 or more");
   }
   const bool complete = stage.kind == Kind::fill ? stage.rows && stage.row : bool(stage.step);
-  if (!complete) return wrong(quoted(stage) + ": its function is empty; give one that can be called");
+  if (!complete)
+    return wrong(quoted(stage) + ": its function is empty; give one that can be called");
   return {};
 }
 
@@ -82,8 +87,7 @@ Status GraphSpec::check(std::vector<int>& depth) const {
     for (int port = 0; port < stages[i].paths; ++port) {
       if (used_ports[i].contains(port)) continue;
       const std::string which = stages[i].paths > 1 ? " path " + std::to_string(port) : "";
-      return wrong(quoted(stages[i]) + which +
-                   " leads nowhere; attach a stage or the sink to it");
+      return wrong(quoted(stages[i]) + which + " leads nowhere; attach a stage or the sink to it");
     }
   }
 

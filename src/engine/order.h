@@ -6,7 +6,6 @@
 #include <deque>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "penstock/item.h"
 
@@ -39,19 +38,21 @@ class OrderWindow {
   bool is_head(std::uint64_t number) const noexcept { return number == first_; }
   bool empty() const noexcept { return cells_.empty(); }
 
-  // Calls leave(Output&&) for all that may go now.
-  template <class F>
-  void drain(F&& leave) {
+  // The next output that may leave, if there is one.
+  std::optional<Output> next() {
     while (!cells_.empty()) {
       Cell& head = cells_.front();
-      if (head.output) leave(std::move(*head.output));
-      head.output.reset();
-      for (Output& output : head.more) leave(std::move(output));
-      head.more.clear();
-      if (!head.complete) return;
+      if (head.output) return std::exchange(head.output, std::nullopt);
+      if (!head.more.empty()) {
+        Output output = std::move(head.more.front());
+        head.more.pop_front();
+        return output;
+      }
+      if (!head.complete) return std::nullopt;
       cells_.pop_front();
       ++first_;
     }
+    return std::nullopt;
   }
 
   template <class F>
@@ -67,7 +68,7 @@ class OrderWindow {
  private:
   struct Cell {
     std::optional<Output> output;  // most tasks have one at most: no allocation for these
-    std::vector<Output> more;
+    std::deque<Output> more;
     bool complete = false;
   };
   std::deque<Cell> cells_;

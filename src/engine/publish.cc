@@ -5,14 +5,11 @@
 
 namespace penstock::engine {
 
-namespace {
-constexpr std::size_t kReports = 1000;  // failures kept for failures()
-}
-
 void Engine::publish(Claim& claim) {
   Stage& stage = *claim.stage;
   stage.running--;
   running_--;
+  if (stage.spec.kind != Kind::source) lanes_[static_cast<std::size_t>(stage.lane)].running--;
   if (state_ == State::stopped || stage.muted) {
     discard_results(claim);
   } else if (claim.what == Claim::What::rows) {
@@ -57,16 +54,26 @@ void Engine::publish_tasks(Claim& claim) {
   const int inputs = claim.what == Claim::What::items ? claim.count : 1;
   // A poll or a stream is timed per output.
   stage.record_tasks(now() - claim.started, std::max(inputs, outputs));
-  if (stage.spec.kind == Kind::pipe && !stage.spec.flush) {
-    stage.dropped += static_cast<std::uint64_t>(inputs - outputs) - claim.held.size() -
-                     claim.errors.size();
+  if (stage.spec.kind != Kind::source) {
+    const auto over = static_cast<std::uint64_t>(inputs) - claim.held.size();
+    stage.processed += over;
+    processed_ += over;
+    if (stage.spec.kind == Kind::pipe && !stage.spec.flush) {
+      stage.dropped += over - static_cast<std::uint64_t>(outputs) - claim.errors.size();
+    }
   }
-  std::optional<Error> fatal = judge_errors(claim);
+  // A failure takes its item's place among the outputs, so that it is judged in its turn.
+  for (Claim::Failed& failed : claim.errors) {
+    claim.out.push_back(
+        {{Item::of(Failure{std::move(failed.error), failed.fatal}), 0}, failed.index});
+  }
   publish_outputs(claim, inputs);
   publish_held(claim);
   if (claim.source_done) stage.source_done = true;
   if (claim.epoch_end) forward(stage, Mark::epoch_end);
-  if (fatal) fail_from(stage, std::move(*fatal));
+  if (stage.failures > 0 && !stage.muted && too_many(stage)) {
+    fail_from(stage, Error(Code::failed, stage.spec.name + ": too many of its tasks failed"));
+  }
 }
 
 void Engine::publish_outputs(Claim& claim, int inputs) {
@@ -107,6 +114,11 @@ void Engine::publish_held(Claim& claim) {
   Stage& stage = *claim.stage;
   for (auto& held : claim.held) {
     ParkedTask& task = *held.task;
+    if (stage.muted) {
+      stage.release(std::exchange(task.reserved, 0));
+      after_.discarded.push_back(std::move(task.item));
+      continue;
+    }
     task.number = claim.number + static_cast<std::uint64_t>(held.index);
     task.parked = true;
     stage.parked++;
@@ -118,31 +130,29 @@ void Engine::publish_held(Claim& claim) {
   }
 }
 
-// Counts and reports failures. Under OnFailure::deliver each becomes an output; otherwise the
-// result is the error that was one too many.
-std::optional<Error> Engine::judge_errors(Claim& claim) {
-  std::optional<Error> fatal;
-  for (auto& [index, error] : claim.errors) {
-    const bool deliver =
-        on_failure_ == OnFailure::deliver && claim.stage->spec.kind != Kind::source;
-    if (too_many(*claim.stage, error) && !fatal) fatal = error;
-    if (deliver) claim.out.push_back({{Item::of(Failure{std::move(error)}), 0}, index});
+// A failed task in its turn: reported, then delivered, dropped or, if it was one too many, the end.
+void Engine::settle_failure(Stage& stage, Failure failure) {
+  stage.failures++;
+  failed_++;
+  if (reports_.size() < kept_failures_) reports_.push_back({stage.spec.name, failure.error});
+  if (report_failure_) after_.reports.push_back({stage.spec.name, failure.error});
+  if (failure.fatal || stage.spec.kind == Kind::source) {
+    stage.release(1);
+    fail_from(stage, std::move(failure.error));
+  } else if (on_failure_ == OnFailure::deliver) {
+    put(stage, {Item::of(std::move(failure)), 0});
+  } else {
+    stage.release(1);
+    if (too_many(stage)) fail_from(stage, std::move(failure.error));
   }
-  return fatal;
 }
 
-bool Engine::too_many(Stage& stage, const Error& error) {
-  stage.failures++;
-  if (reports_.size() < kReports) reports_.push_back({stage.spec.name, error});
-  if (report_failure_) after_.reports.push_back({stage.spec.name, error});
-  if (stage.spec.kind == Kind::source) return true;
-  if (on_failure_ == OnFailure::deliver) return false;
+bool Engine::too_many(const Stage& stage) const {
+  if (on_failure_ == OnFailure::deliver || stage.spec.kind == Kind::source) return false;
   const FailureLimit& limit = stage.spec.options.too_many_failures
                                   ? stage.spec.options.too_many_failures
                                   : too_many_failures_;
-  const std::uint64_t processed =
-      stage.spec.kind == Kind::fill ? stage.items_in : stage.histogram.total();
-  return limit && limit(processed, stage.failures);
+  return limit && limit({stage.processed, stage.failures, processed_, failed_});
 }
 
 void Engine::publish_rows(Claim& claim) {
@@ -158,45 +168,52 @@ void Engine::publish_rows(Claim& claim) {
 // All rows are done and nobody is inside any more.
 void Engine::finish_ticket(Stage& stage, OpenTicket& ticket) {
   Item output = std::move(ticket.item);
-  std::optional<Error> fatal;
   if (ticket.error) {
     after_.discarded.push_back(std::move(output));
-    if (too_many(stage, *ticket.error)) fatal = *ticket.error;
-    if (on_failure_ == OnFailure::deliver) output = Item::of(Failure{std::move(*ticket.error)});
+    output = Item::of(Failure{std::move(*ticket.error), false});
     ticket.error.reset();
   }
-  if (output.empty()) {
-    stage.release(1);
-  } else {
-    stage.window.add_output(ticket.number, {std::move(output), 0});
-  }
+  stage.processed++;
+  processed_++;
+  stage.window.add_output(ticket.number, {std::move(output), 0});
   stage.window.complete(ticket.number);
   const auto at = std::find_if(stage.open.begin(), stage.open.end(),
                                [&](const auto& one) { return one.get() == &ticket; });
   stage.spare.push_back(std::move(*at));
   stage.open.erase(at);
   drain_window(stage);
-  if (fatal) fail_from(stage, std::move(*fatal));
 }
 
 void Engine::drain_window(Stage& stage) {
-  stage.window.drain([&](Output&& output) { send(stage, std::move(output)); });
+  while (std::optional<Output> output = stage.window.next()) send(stage, std::move(*output));
 }
 
-// Puts an output for which room is reserved into its queue.
+// An output leaves its stage, in its turn.
 void Engine::send(Stage& stage, Output output) {
-  stage.release(1);
-  const auto port = static_cast<std::size_t>(output.port);
-  if (port >= stage.out.size()) {
+  if (stage.muted) {
+    stage.release(1);
     after_.discarded.push_back(std::move(output.item));
-    fail_from(stage, Error(Code::out_of_range,
-                           stage.spec.name + ": chose path " + std::to_string(output.port) +
-                               " of " + std::to_string(stage.out.size()) +
-                               "; paths count from 0"));
-    return;
+  } else if (Passing* passing = output.item.get<Passing>()) {
+    put(stage, {std::move(passing->failure), 0});
+  } else if (Failure* failure = output.item.get<Failure>()) {
+    settle_failure(stage, std::move(*failure));
+  } else if (static_cast<std::size_t>(output.port) >= stage.out.size()) {
+    after_.discarded.push_back(std::move(output.item));
+    settle_failure(stage,
+                   {Error(Code::out_of_range,
+                          stage.spec.name + ": chose path " + std::to_string(output.port) + " of " +
+                              std::to_string(stage.out.size()) + "; paths count from 0"),
+                    true});
+  } else {
+    put(stage, std::move(output));
   }
+}
+
+// Puts something for which room is reserved into its queue.
+void Engine::put(Stage& stage, Output output) {
+  stage.release(1);
   stage.items_out++;
-  Queue& queue = *stage.out[port];
+  Queue& queue = *stage.out[static_cast<std::size_t>(output.port)];
   queue.push(std::move(output.item));
   if (queue.reader != nullptr && queue.reader->condition == Condition::waiting) {
     queue.reader->touch(now());
@@ -208,60 +225,62 @@ void Engine::forward(Stage& stage, Mark mark) {
   if (mark == Mark::end) stage.ended = true;
   for (Queue* queue : stage.out) {
     if (mark == Mark::end) {
+      // A stage that fails at a barrier leaves it.
+      stage.barriers -= static_cast<int>(std::erase(queue->waiting, &stage));
       queue->ended++;
     } else {
-      queue->at_epoch++;
+      queue->waiting.push_back(&stage);
       stage.barriers++;
     }
-    if (queue->ended + queue->at_epoch < queue->producers.size()) continue;
-    if (queue->at_epoch == 0) {
+    if (queue->ended + queue->waiting.size() < queue->producers.size()) continue;
+    if (queue->waiting.empty()) {
       queue->push(Item::of(Mark::end));
       continue;
     }
     queue->push(Item::of(Mark::epoch_end));
-    queue->at_epoch = 0;
-    for (Stage* producer : queue->producers) {
-      if (!producer->ended) producer->barriers--;
-    }
-    for (Stage* producer : queue->producers) end_if_over(*producer);
+    const std::vector<Stage*> released = std::exchange(queue->waiting, {});
+    for (Stage* producer : released) producer->barriers--;
+    for (Stage* producer : released) end_if_over(*producer);
   }
 }
 
-// A delivered failure passes through a stage in its item's place.
-void Engine::forward_failure(Stage& stage, Item failure) {
+// A delivered failure passes through a stage in its item's place. It was counted where it began.
+void Engine::pass_failure(Stage& stage, Item failure) {
   stage.reserve(1);
   if (stage.ordered()) {
     const std::uint64_t number = stage.window.enter();
-    stage.window.add_output(number, {std::move(failure), 0});
+    stage.window.add_output(number, {Item::of(Passing{std::move(failure)}), 0});
     stage.window.complete(number);
     drain_window(stage);
   } else {
-    send(stage, {std::move(failure), 0});
+    put(stage, {std::move(failure), 0});
   }
 }
 
-// The pipeline has failed at this stage. What comes before it is dropped, what it has begun and
-// what is behind it flows out, then the consumer gets the error.
+// The pipeline has failed at this stage. What comes before it is dropped and so is what it has
+// under way; what is behind it flows out, then the consumer gets the error.
 void Engine::fail_from(Stage& stage, Error error) {
-  if (!failure_) failure_.emplace(std::move(error));
-  stage.closed = true;
-  if (stage.in != nullptr) {
-    drop_queue(*stage.in);
-    for (Stage* producer : stage.in->producers) mute(*producer);
-  }
+  if (!failure_) failure_.emplace(error);
+  fatal_.push_back(
+      {&stage, std::move(error), {stage.processed, stage.failures, processed_, failed_}});
+  mute(stage);
   // Sources of branches that still flow end as if they were exhausted.
   for (const auto& other : stages_) {
-    if (other->spec.kind != Kind::source) continue;
+    if (other->spec.kind != Kind::source || other->muted) continue;
     other->source_done = true;
     drop_parked(*other);
-    if (other.get() != &stage) end_if_over(*other);
+    end_if_over(*other);
   }
 }
 
 void Engine::mute(Stage& stage) {
   if (stage.muted) return;
-  stage.closed = stage.muted = true;
-  stage.window.clear([&](Item&& item) { after_.discarded.push_back(std::move(item)); });
+  stage.muted = true;
+  if (!stage.ended) forward(stage, Mark::end);  // other branches may wait for it
+  stage.window.clear([&](Item&& item) {
+    stage.release(1);
+    after_.discarded.push_back(std::move(item));
+  });
   drop_parked(stage);
   if (stage.in == nullptr) return;
   drop_queue(*stage.in);
@@ -283,11 +302,9 @@ void Engine::drop_queue(Queue& queue) {
   while (!queue.empty()) after_.discarded.push_back(queue.pop());
 }
 
-// Sends a stage's end mark once it will never have an output again, where no mark in its input
-// does so: for sources, and after a failure.
+// Sends the end mark of a source that will never have an output again.
 void Engine::end_if_over(Stage& stage) {
-  const bool over = stage.closed || stage.source_done;
-  if (over && !stage.ended && !stage.muted && stage.barriers == 0 && stage.quiet()) {
+  if (stage.source_done && !stage.ended && !stage.muted && stage.barriers == 0 && stage.quiet()) {
     forward(stage, Mark::end);
   }
 }

@@ -23,6 +23,12 @@ enum class Mark : std::uint8_t { epoch_end, end };
 // Travels in an item's place under OnFailure::deliver.
 struct Failure {
   Error error;
+  bool fatal = false;  // ends the pipeline whatever the policy
+};
+
+// A delivered failure inside a stage it only passes through.
+struct Passing {
+  Item failure;
 };
 
 class Queue {
@@ -77,7 +83,7 @@ class Queue {
   std::vector<Stage*> producers;  // one entry per edge
   Stage* reader = nullptr;        // null: the consumer
   std::size_t ended = 0;          // producers that delivered their end
-  std::size_t at_epoch = 0;       // producers waiting at the barrier
+  std::vector<Stage*> waiting;    // producers at the barrier, one entry per edge
 
  private:
   std::size_t mask() const noexcept { return ring_.size() - 1; }

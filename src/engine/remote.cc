@@ -1,7 +1,5 @@
 #include "penstock/remote.h"
 
-#include <mutex>
-
 #include "engine/engine.h"
 
 namespace penstock {
@@ -10,34 +8,22 @@ namespace engine {
 
 std::optional<RemoteTask> Engine::claim_remote(const Lane& lane) {
   auto claim = std::make_unique<Claim>();
-  After after;
-  bool found = false;
-  {
-    std::lock_guard hold(lock_);
-    for (std::size_t i = 1; i < lanes_.size() && !found; ++i) {
-      if (lanes_[i].get() == &lane) found = claim_next(static_cast<int>(i), 1, *claim);
-    }
-    after = leave(false);
-  }
-  carry_out(std::move(after));
+  Chores chores;
+  const bool found = exchange(lane_number(lane), *claim, true, chores);
+  carry_out(chores);
   if (!found) return std::nullopt;
   return RemoteTask(shared_from_this(), std::move(claim));
 }
 
 void Engine::publish_remote(Claim& claim) {
-  After after;
-  {
-    std::lock_guard hold(lock_);
-    publish(claim);
-    after = leave(false);
-  }
-  carry_out(std::move(after));
+  Chores chores;
+  exchange(-1, claim, false, chores);
+  carry_out(chores);
 }
 
 }  // namespace engine
 
-RemoteTask::RemoteTask(std::shared_ptr<engine::Engine> engine,
-                       std::unique_ptr<engine::Claim> claim)
+RemoteTask::RemoteTask(std::shared_ptr<engine::Engine> engine, std::unique_ptr<engine::Claim> claim)
     : engine_(std::move(engine)), claim_(std::move(claim)) {}
 
 RemoteTask::RemoteTask(RemoteTask&&) noexcept = default;
@@ -54,9 +40,13 @@ RemoteTask::~RemoteTask() {
       Error(Code::internal, claim_->stage->spec.name + ": the task was abandoned by its lane"));
 }
 
-const std::string& RemoteTask::stage() const noexcept { return claim_->stage->spec.name; }
+const std::string& RemoteTask::stage() const noexcept {
+  return claim_->stage->spec.name;
+}
 
-Item& RemoteTask::item() noexcept { return claim_->in[0]; }
+Item& RemoteTask::item() noexcept {
+  return claim_->in[0];
+}
 
 void RemoteTask::finish(Item output, int port) && {
   claim_->out.push_back({{std::move(output), port}, 0});
@@ -69,7 +59,7 @@ void RemoteTask::drop() && {
 }
 
 void RemoteTask::fail(Error error) && {
-  claim_->errors.emplace_back(0, std::move(error));
+  claim_->errors.push_back({0, std::move(error)});
   complete();
 }
 

@@ -68,7 +68,7 @@ void Engine::run_items(Claim& claim, Context& ctx) {
     Step step = stopping() ? Step::done : call(stage, stage.spec.step, ctx);
     if (ctx.port_ >= 0 && step != Step::done && step != Step::failed) step = greedy(stage, ctx);
     if (step == Step::failed) {
-      claim.errors.emplace_back(i, std::move(*ctx.error_));
+      claim.errors.push_back({i, std::move(*ctx.error_), ctx.fatal_});
       ctx.error_.reset();
     } else if (step == Step::done) {
       if (ctx.port_ >= 0) claim.out.push_back({{std::move(ctx.out_), ctx.port_}, i});
@@ -117,7 +117,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
   }
 
   if (step == Step::failed) {
-    claim.errors.emplace_back(0, std::move(*ctx.error_));
+    claim.errors.push_back({0, std::move(*ctx.error_), ctx.fatal_});
   } else if (source) {
     claim.source_done = step == Step::done;
   }

@@ -76,7 +76,7 @@ struct Stage {
 
   // Tasks.
   int running = 0;
-  int parked = 0;  // between two steps, ready or not
+  int parked = 0;                                   // between two steps, ready or not
   std::deque<std::shared_ptr<ParkedTask>> ready;    // of these, those that may go on
   std::deque<std::shared_ptr<ParkedTask>> blocked;  // and those that wait for a Waker
   OrderWindow window;
@@ -84,8 +84,7 @@ struct Stage {
   bool source_done = false;
   bool flushed = false;  // the flush for the mark at the head of the input has run
   int barriers = 0;      // outputs at which this stage waits for other producers
-  bool closed = false;   // the pipeline has failed here or later: takes no more input
-  bool muted = false;    // it has failed later: outputs are not wanted any more
+  bool muted = false;    // the pipeline has failed here or later: outputs are not wanted any more
   bool ended = false;    // its end mark is out
 
   // Batches being filled, oldest first, and spare ones.
@@ -97,6 +96,7 @@ struct Stage {
   std::uint64_t items_out = 0;
   std::uint64_t dropped = 0;
   std::uint64_t failures = 0;
+  std::uint64_t processed = 0;  // tasks that are over
   std::int64_t task_ns = 0;
   double mean_ns = -1;  // recent; negative before the first task
   Histogram histogram;
@@ -105,8 +105,7 @@ struct Stage {
   std::array<std::int64_t, 4> condition_ns{};
 
   bool ordered() const noexcept {
-    return spec.kind == Kind::fill ||
-           (spec.options.order == Order::input && concurrency > 1);
+    return spec.kind == Kind::fill || (spec.options.order == Order::input && concurrency > 1);
   }
   bool has_token() const noexcept { return running + parked < concurrency; }
   bool quiet() const noexcept {
@@ -133,10 +132,10 @@ struct Stage {
     return static_cast<int>(std::clamp(kBurstNs / std::max(mean_ns, 1.0), 1.0, double{kBurst}));
   }
 
-  // A stage whose tasks are shorter than this may have longer queues beside it.
+  // A stage that ends a task more often than every 50 us may have longer queues beside it.
   static constexpr double kFastNs = 50'000;
   static constexpr int kGrownQueue = 64;
-  bool fast() const noexcept { return mean_ns >= 0 && mean_ns < kFastNs; }
+  bool fast() const noexcept { return mean_ns >= 0 && mean_ns < kFastNs * concurrency; }
 
   // A burst of such tasks is over before another thread could be woken up to help.
   bool quick() const noexcept { return burst() > 1; }

@@ -47,4 +47,9 @@ std::vector<FailureReport> Engine::failures() const {
   return reports_;
 }
 
+std::vector<FatalFailure> Engine::fatal_failures() const {
+  std::lock_guard hold(lock_);
+  return fatal_;
+}
+
 }  // namespace penstock::engine

@@ -108,8 +108,14 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_->list) thread.join();
 }
 
-unsigned WorkerPool::threads() const noexcept { return state_->threads(); }
-bool WorkerPool::idle() const noexcept { return state_->idle(); }
-void WorkerPool::wake() noexcept { state_->wake(); }
+unsigned WorkerPool::threads() const noexcept {
+  return state_->threads();
+}
+bool WorkerPool::idle() const noexcept {
+  return state_->idle();
+}
+void WorkerPool::wake() noexcept {
+  state_->wake();
+}
 
 }  // namespace penstock

@@ -9,7 +9,9 @@ std::string build_error(PipelineBuilder& builder, BuildOptions options = {.threa
   return built.ok() ? "no error" : built.error().message();
 }
 
-int same(int x) { return x; }
+int same(int x) {
+  return x;
+}
 
 TEST(BadUse, negative_concurrency_names_the_stage) {
   PipelineBuilder builder;
@@ -46,7 +48,8 @@ TEST(BadUse, a_cycle_names_a_stage_in_it) {
   builder.add_source("numbers", count_to(1));
   builder.pipe("a", &same);
   const StageId a = builder.last();
-  builder.route("b", [](const Item&) { return 0; }, 2);
+  builder.route(
+      "b", [](const Item&) { return 0; }, 2);
   const StageId b = builder.last();
   builder.connect(Port(b, 1), a);
   builder.from({Port(b, 0)}).add_sink(1);
@@ -81,8 +84,7 @@ TEST(BadUse, starting_twice_and_after_stop_says_what_to_do) {
             "start: the pipeline is running already; start it once");
   EXPECT_TRUE(pipeline.stop().ok());
   EXPECT_TRUE(pipeline.stop().ok()) << "stopping twice is fine";
-  EXPECT_EQ(pipeline.start().error().message(),
-            "start: the pipeline was stopped; build a new one");
+  EXPECT_EQ(pipeline.start().error().message(), "start: the pipeline was stopped; build a new one");
 }
 
 TEST(BadUse, asking_before_start_and_after_stop_is_an_error_not_a_hang) {
@@ -98,7 +100,9 @@ TEST(BadUse, asking_before_start_and_after_stop_is_an_error_not_a_hang) {
 
 TEST(BadUse, loose_ends_are_named) {
   PipelineBuilder unread_path;
-  unread_path.add_source("numbers", count_to(1)).route("choose", [](const Item&) { return 0; }, 2);
+  unread_path.add_source("numbers", count_to(1))
+      .route(
+          "choose", [](const Item&) { return 0; }, 2);
   unread_path.from({Port(unread_path.last(), 0)}).add_sink(1);
   EXPECT_EQ(build_error(unread_path),
             "stage 'choose' path 1 leads nowhere; attach a stage or the sink to it");

@@ -17,11 +17,11 @@ TEST(Failure, a_failed_item_is_dropped_counted_and_reported) {
   builder.add_source("numbers", count_to(1'000));
   builder.pipe("picky", &fails_on_multiples_of_ten, {.concurrency = 2});
   builder.add_sink(3);
-  Pipeline pipeline = must_start(
-      builder, {.threads = 2, .report_failure = [&](const FailureReport& report) {
-                  EXPECT_EQ(report.stage, "picky");
-                  reported++;
-                }});
+  Pipeline pipeline =
+      must_start(builder, {.threads = 2, .report_failure = [&](const FailureReport& report) {
+                             EXPECT_EQ(report.stage, "picky");
+                             reported++;
+                           }});
   auto [items, error] = drain<int>(pipeline);
   EXPECT_FALSE(error);
   EXPECT_EQ(items.size(), 900u);
@@ -68,14 +68,13 @@ TEST(Failure, a_stage_may_have_a_limit_of_its_own) {
 TEST(Failure, delivered_errors_come_in_their_items_place) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(100));
-  builder.pipe(
-      "fails at 37",
-      [](int x) -> Result<int> {
-        if (x == 37) return Error(Code::corrupt, "37 is bad");
-        if (x < 37) std::this_thread::sleep_for(std::chrono::microseconds(200));
-        return x;
-      },
-      {.concurrency = 4, .order = Order::input});
+  builder.pipe("fails at 37",
+               [](int x) -> Result<int> {
+                 if (x == 37) return Error(Code::corrupt, "37 is bad");
+                 if (x < 37) std::this_thread::sleep_for(std::chrono::microseconds(200));
+                 return x;
+               },
+               {.concurrency = 4, .order = Order::input});
   builder.pipe("same", [](int x) { return x; }, {.concurrency = 3, .order = Order::input});
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder, {.threads = 4, .on_failure = OnFailure::deliver});
@@ -131,12 +130,11 @@ TEST(Failure, failures_in_any_stage_lose_nothing_else) {
     PipelineBuilder builder;
     builder.add_source("numbers", count_to(500));
     for (int k = 0; k < 4; ++k) {
-      builder.pipe(
-          "stage " + std::to_string(k),
-          [k, bad_stage](int x) -> Result<int> {
-            return k == bad_stage ? fails_on_multiples_of_ten(x) : Result<int>(x);
-          },
-          {.concurrency = 1 + k, .order = k % 2 ? Order::input : Order::completion});
+      builder.pipe("stage " + std::to_string(k),
+                   [k, bad_stage](int x) -> Result<int> {
+                     return k == bad_stage ? fails_on_multiples_of_ten(x) : Result<int>(x);
+                   },
+                   {.concurrency = 1 + k, .order = k % 2 ? Order::input : Order::completion});
     }
     builder.add_sink(3);
     Pipeline pipeline = must_start(builder, {.threads = 3});

@@ -151,8 +151,9 @@ TEST(Fill, rows_of_one_batch_run_on_several_workers) {
 TEST(Fill, a_batch_without_rows_passes) {
   PipelineBuilder builder;
   builder.add_source("batches", plain_batches(7, 0));
-  builder.fill<Ticket>("none", [](const Ticket& batch) { return batch->rows; },
-                       [](Ticket&, std::size_t) { return Status(); });
+  builder.fill<Ticket>(
+      "none", [](const Ticket& batch) { return batch->rows; },
+      [](Ticket&, std::size_t) { return Status(); });
   builder.add_sink(2);
   Pipeline pipeline = must_start(builder);
   EXPECT_EQ(drain<Ticket>(pipeline).first.size(), 7u);
@@ -166,15 +167,14 @@ TEST(Fill, a_failed_row_surfaces_when_its_batch_is_due_and_names_the_first_bad_r
         "row", [](const Ticket& batch) { return batch->rows; },
         [](Ticket& batch, std::size_t row) -> Status {
           if (batch->first >= 5 && row % 16 == 3) {
-            return Error(Code::corrupt, "bad row").of_sample(
-                std::to_string(batch->first) + "/" + std::to_string(row));
+            return Error(Code::corrupt, "bad row")
+                .of_sample(std::to_string(batch->first) + "/" + std::to_string(row));
           }
           return {};
         });
     builder.pipe("after", [](Ticket batch) { return batch; });
     builder.add_sink(3);
-    Pipeline pipeline =
-        must_start(builder, {.threads = threads, .on_failure = OnFailure::deliver});
+    Pipeline pipeline = must_start(builder, {.threads = threads, .on_failure = OnFailure::deliver});
     auto [items, error] = drain<Ticket>(pipeline);
     EXPECT_EQ(items.size(), 5u);
     ASSERT_TRUE(error);
@@ -204,8 +204,9 @@ TEST(Fill, one_batch_above_the_budget_is_admitted_alone) {
   std::optional<RoomListener> listener;
   PipelineBuilder builder;
   builder.add_source("positions", batches(pool, 10, listener));
-  builder.fill<Ticket>("rows", [](const Ticket& batch) { return batch->rows; },
-                       [](Ticket& batch, std::size_t row) { return write_row(*batch, row); });
+  builder.fill<Ticket>(
+      "rows", [](const Ticket& batch) { return batch->rows; },
+      [](Ticket& batch, std::size_t row) { return write_row(*batch, row); });
   builder.add_sink(2);
   Pipeline pipeline = must_start(builder, {.threads = 2});
   int seen = 0;

@@ -33,13 +33,12 @@ TEST(Pipeline, one_task_at_a_time_keeps_the_order) {
 TEST(Pipeline, input_order_is_kept_whatever_finishes_first) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(400));
-  builder.pipe(
-      "uneven",
-      [](int x) {
-        std::this_thread::sleep_for(std::chrono::microseconds((x * 7919) % 300));
-        return x;
-      },
-      {.concurrency = 4, .order = Order::input});
+  builder.pipe("uneven",
+               [](int x) {
+                 std::this_thread::sleep_for(std::chrono::microseconds((x * 7919) % 300));
+                 return x;
+               },
+               {.concurrency = 4, .order = Order::input});
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder, {.threads = 4});
   EXPECT_EQ(drain<int>(pipeline).first, iota(400));
@@ -50,13 +49,12 @@ TEST(Pipeline, completion_order_lets_fast_items_overtake) {
   std::atomic<bool> overtaken{false};
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(2));
-  builder.pipe(
-      "first waits",
-      [&](int x) {
-        while (x == 0 && !overtaken) std::this_thread::yield();
-        return x;
-      },
-      {.concurrency = 2});
+  builder.pipe("first waits",
+               [&](int x) {
+                 while (x == 0 && !overtaken) std::this_thread::yield();
+                 return x;
+               },
+               {.concurrency = 2});
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder);
   EXPECT_EQ(**pipeline.next<int>(), 1);
@@ -81,18 +79,17 @@ TEST(Pipeline, concurrency_bounds_the_tasks_of_a_stage) {
   std::atomic<int> inside{0}, most{0};
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(300));
-  builder.pipe(
-      "watched",
-      [&](int x) {
-        const int now = ++inside;
-        int seen = most;
-        while (now > seen && !most.compare_exchange_weak(seen, now)) {
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-        --inside;
-        return x;
-      },
-      {.concurrency = 3});
+  builder.pipe("watched",
+               [&](int x) {
+                 const int now = ++inside;
+                 int seen = most;
+                 while (now > seen && !most.compare_exchange_weak(seen, now)) {
+                 }
+                 std::this_thread::sleep_for(std::chrono::microseconds(200));
+                 --inside;
+                 return x;
+               },
+               {.concurrency = 3});
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder, {.threads = 6});
   EXPECT_EQ(drain<int>(pipeline).first.size(), 300u);
@@ -122,10 +119,10 @@ TEST(Pipeline, values_of_any_movable_type_travel) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(100));
   builder.pipe("text", [](int x) { return std::to_string(x); });
-  builder.pipe("pointer", [](std::string s) { return std::make_unique<std::string>(std::move(s)); });
-  builder.pipe("length", [](const std::unique_ptr<std::string>& s) {
-    return static_cast<int>(s->size());
-  });
+  builder.pipe("pointer",
+               [](std::string s) { return std::make_unique<std::string>(std::move(s)); });
+  builder.pipe("length",
+               [](const std::unique_ptr<std::string>& s) { return static_cast<int>(s->size()); });
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder);
   const std::vector<int> items = drain<int>(pipeline).first;
@@ -193,19 +190,19 @@ TEST(Pipeline, streams_keep_the_order_of_their_inputs_on_request) {
   for (int round = 0; round < 20; ++round) {
     PipelineBuilder builder;
     builder.add_source("numbers", count_to(50));
-    builder.stream(
-        "repeat",
-        [](int x) {
-          return [x, left = x % 5]() mutable -> std::optional<int> {
-            if (left-- == 0) return std::nullopt;
-            return x;
-          };
-        },
-        {.concurrency = 4, .order = Order::input, .queue_size = 1});
+    builder.stream("repeat",
+                   [](int x) {
+                     return [x, left = x % 5]() mutable -> std::optional<int> {
+                       if (left-- == 0) return std::nullopt;
+                       return x;
+                     };
+                   },
+                   {.concurrency = 4, .order = Order::input, .queue_size = 1});
     builder.add_sink(1);
     Pipeline pipeline = must_start(builder, {.threads = 4});
     std::vector<int> expected;
-    for (int x = 0; x < 50; ++x) expected.insert(expected.end(), static_cast<std::size_t>(x % 5), x);
+    for (int x = 0; x < 50; ++x)
+      expected.insert(expected.end(), static_cast<std::size_t>(x % 5), x);
     EXPECT_EQ(drain<int>(pipeline).first, expected);
   }
 }
@@ -224,7 +221,8 @@ TEST(Pipeline, several_sources_are_merged) {
 TEST(Pipeline, items_are_routed_to_their_paths_and_joined) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(999));
-  builder.route("by three", [](const Item& item) { return *item.get<int>() % 3; }, 3);
+  builder.route(
+      "by three", [](const Item& item) { return *item.get<int>() % 3; }, 3);
   const StageId router = builder.last();
   builder.from({Port(router, 0)}).pipe("zero", [](int x) { return std::pair(x, 0); });
   const StageId zero = builder.last();
@@ -249,7 +247,8 @@ TEST(Pipeline, items_are_routed_to_their_paths_and_joined) {
 TEST(Pipeline, a_path_without_stages_leads_straight_to_the_join) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(100));
-  builder.route("odd", [](const Item& item) { return *item.get<int>() % 2; }, 2);
+  builder.route(
+      "odd", [](const Item& item) { return *item.get<int>() % 2; }, 2);
   const StageId router = builder.last();
   builder.from({Port(router, 1)}).pipe("odd", [](int x) { return x; });
   builder.from({Port(router, 0), Port(builder.last())}).add_sink(3);
@@ -260,7 +259,8 @@ TEST(Pipeline, a_path_without_stages_leads_straight_to_the_join) {
 TEST(Pipeline, a_router_that_names_no_path_ends_the_pipeline_with_its_name) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(100));
-  builder.route("lost", [](const Item&) { return 7; }, 2);
+  builder.route(
+      "lost", [](const Item&) { return 7; }, 2);
   const StageId router = builder.last();
   builder.from({Port(router, 0), Port(router, 1)}).add_sink(3);
   Pipeline pipeline = must_start(builder);
@@ -285,13 +285,12 @@ StepFunction epochs_of(int n) {
 TEST(Pipeline, epoch_marks_come_after_all_items_of_their_epoch_and_before_the_next) {
   PipelineBuilder builder;
   builder.add_source("epochs", epochs_of(50));
-  builder.pipe(
-      "uneven",
-      [](int x) {
-        if (x % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
-        return x;
-      },
-      {.concurrency = 3});
+  builder.pipe("uneven",
+               [](int x) {
+                 if (x % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+                 return x;
+               },
+               {.concurrency = 3});
   builder.aggregate<int>(8).disaggregate<int>();
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder, {.threads = 3});
@@ -309,7 +308,8 @@ TEST(Pipeline, epoch_marks_come_after_all_items_of_their_epoch_and_before_the_ne
 TEST(Pipeline, epochs_stay_apart_over_the_paths_of_a_router) {
   PipelineBuilder builder;
   builder.add_source("epochs", epochs_of(30));
-  builder.route("odd", [](const Item& item) { return *item.get<int>() % 2; }, 2);
+  builder.route(
+      "odd", [](const Item& item) { return *item.get<int>() % 2; }, 2);
   const StageId router = builder.last();
   builder.from({Port(router, 0)}).pipe("slow", [](int x) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));

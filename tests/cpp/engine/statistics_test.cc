@@ -89,11 +89,12 @@ TEST(Statistics, they_can_be_read_while_it_runs) {
 TEST(Statistics, rows_are_timed_one_by_one) {
   PipelineBuilder builder;
   builder.add_source("batches", count_to(4));
-  builder.fill<int>("rows", [](int) { return 8; },
-                    [](int&, std::size_t) {
-                      std::this_thread::sleep_for(milliseconds(1));
-                      return Status();
-                    });
+  builder.fill<int>(
+      "rows", [](int) { return 8; },
+      [](int&, std::size_t) {
+        std::this_thread::sleep_for(milliseconds(1));
+        return Status();
+      });
   builder.add_sink(4);
   Pipeline pipeline = must_start(builder, {.threads = 2});
   drain<int>(pipeline);

@@ -13,16 +13,16 @@ using Clock = std::chrono::steady_clock;
 
 // Every kind of stage at once, on counted items.
 void add_everything(PipelineBuilder& builder) {
-  builder.add_source("numbers", [i = 0]() mutable -> std::optional<Counted> {
-    return Counted(i++);
-  });
+  builder.add_source("numbers",
+                     [i = 0]() mutable -> std::optional<Counted> { return Counted(i++); });
   builder.pipe("ordered", [](Counted x) { return x; }, {.concurrency = 3, .order = Order::input});
   builder.pipe("sometimes fails", [](Counted x) -> Result<Counted> {
     if (x.value() % 17 == 0) return Error(Code::failed, "unlucky");
     return x;
   });
   builder.aggregate<Counted>(4).disaggregate<Counted>();
-  builder.route("odd", [](const Item& item) { return item.get<Counted>()->value() % 2; }, 2);
+  builder.route(
+      "odd", [](const Item& item) { return item.get<Counted>()->value() % 2; }, 2);
   const StageId router = builder.last();
   builder.from({Port(router, 0)}).pipe("even", [](Counted x) { return x; }, {.concurrency = 2});
   const StageId even = builder.last();
@@ -30,8 +30,7 @@ void add_everything(PipelineBuilder& builder) {
   builder.from({even, builder.last()});
   builder.pipe("ticket", [](Counted x) { return std::make_shared<Counted>(std::move(x)); });
   builder.fill<std::shared_ptr<Counted>>(
-      "rows", [](const auto&) { return 8; },
-      [](auto&, std::size_t) { return Status(); });
+      "rows", [](const auto&) { return 8; }, [](auto&, std::size_t) { return Status(); });
   builder.add_sink(3);
 }
 
@@ -131,17 +130,16 @@ TEST(Stop, a_blocked_task_keeps_its_place_in_the_order) {
   std::atomic<bool> waiting{false};
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(50));
-  builder.pipe(
-      "first waits",
-      [&](Context& ctx) {
-        if (*ctx.item().get<int>() == 0 && !waiting.exchange(true)) {
-          first = ctx.waker();
-          return Step::blocked;
-        }
-        ctx.emit(std::move(ctx.item()));
-        return Step::done;
-      },
-      {.concurrency = 4, .order = Order::input});
+  builder.pipe("first waits",
+               [&](Context& ctx) {
+                 if (*ctx.item().get<int>() == 0 && !waiting.exchange(true)) {
+                   first = ctx.waker();
+                   return Step::blocked;
+                 }
+                 ctx.emit(std::move(ctx.item()));
+                 return Step::done;
+               },
+               {.concurrency = 4, .order = Order::input});
   builder.add_sink(2);
   Pipeline pipeline = must_start(builder, {.threads = 2});
   while (!waiting) std::this_thread::yield();
@@ -169,8 +167,7 @@ TEST(Stop, a_task_that_does_not_return_is_abandoned_and_named) {
   const Status stopped = pipeline->stop(std::chrono::milliseconds(20));
   EXPECT_LT(Clock::now() - before, std::chrono::seconds(10));
   ASSERT_FALSE(stopped.ok());
-  EXPECT_EQ(stopped.error().message(),
-            "stop: abandoned what is still running in stage sleeper");
+  EXPECT_EQ(stopped.error().message(), "stop: abandoned what is still running in stage sleeper");
   *release = true;
   pipeline.reset();
 }
