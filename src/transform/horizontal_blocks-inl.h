@@ -1,5 +1,6 @@
-// The horizontal pass of 3 and 4 channels: one output pixel per 128-bit block, its channels in the
-// four 32-bit lanes; a byte shuffle puts two taps of each channel side by side.
+// The horizontal pass of 3 and 4 channels in strong downscaling: one output pixel per 128-bit
+// block, its channels in the four 32-bit lanes; a byte shuffle puts two taps of each channel side
+// by side.
 //
 // Included once per target by resample_horizontal.cc.
 #if defined(PENSTOCK_TRANSFORM_HORIZONTAL_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -97,42 +98,27 @@ HWY_INLINE VI32 block_sums(const BlockShuffles<kChannels>& shuffles, const std::
 }
 
 template <int kChannels>
-HWY_INLINE void run_block_steps(const HorizontalPlan& plan, const std::uint8_t* row,
-                                std::int64_t from, std::int64_t to, int pairs, std::uint8_t* out) {
+void run_blocks(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
+                std::int64_t to, std::uint8_t* out) {
   const BlockShuffles<kChannels> shuffles;
-  const std::int32_t* table = plan.table.data() + from * 4 * pairs * 2 * vector_words;
+  const std::int32_t* table = plan.table.data() + from * 4 * plan.pairs * 2 * vector_words;
   for (std::int64_t step = from; step < to; ++step) {
     const std::int32_t* offsets = plan.offsets.data() + step * step_pixels;
-    const VI32 v0 = block_sums(shuffles, row, offsets, table, pairs);
-    const VI32 v1 = block_sums(shuffles, row, offsets + 1, table, pairs);
-    const VI32 v2 = block_sums(shuffles, row, offsets + 2, table, pairs);
-    const VI32 v3 = block_sums(shuffles, row, offsets + 3, table, pairs);
-    store_step(shuffles, pack_u8(v0, v1, v2, v3), out + step * step_pixels * kChannels);
+    VI32 values[4];
+    for (int v = 0; v < 4; ++v)
+      values[v] = block_sums(shuffles, row, offsets + v, table, plan.pairs);
+    store_step(shuffles, pack_u8(values[0], values[1], values[2], values[3]),
+               out + step * step_pixels * kChannels);
   }
 }
 
-template <int kChannels>
-HWY_INLINE void run_blocks(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
-                           std::int64_t to, std::uint8_t* out) {
-  switch (plan.pairs) {  // the usual counts are compiled with the loop over taps unrolled
-    case 1:
-      return run_block_steps<kChannels>(plan, row, from, to, 1, out);
-    case 2:
-      return run_block_steps<kChannels>(plan, row, from, to, 2, out);
-    case 3:
-      return run_block_steps<kChannels>(plan, row, from, to, 3, out);
-    default:
-      return run_block_steps<kChannels>(plan, row, from, to, plan.pairs, out);
-  }
-}
-
-template <int kChannels>
 void plan_blocks(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) {
+  plan.run_steps = plan.channels == 3 ? &run_blocks<3> : &run_blocks<4>;
   const std::int64_t width = weights.size();
   plan.steps = (width + step_pixels - 1) / step_pixels;
   plan.step_offsets = step_pixels;
   plan.pairs = std::max((weights.max_count() + 1) / 2, 1);
-  plan.reach = (plan.pairs - 1) / 2 * 4 * kChannels + 16;
+  plan.reach = (plan.pairs - 1) / 2 * 4 * plan.channels + 16;
   std::int32_t* offsets = plan.offsets.reserve(static_cast<std::size_t>(plan.steps * step_pixels));
   std::int32_t* table =
       plan.table.reserve(static_cast<std::size_t>(plan.steps * 4 * plan.pairs * 2 * vector_words));
@@ -144,7 +130,7 @@ void plan_blocks(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) 
     const std::int64_t i = mirror ? width - 1 - used : used;
     const SplitPair* split = weights.pairs(i);
     std::int32_t* at = table + (x / step_pixels * 4 + v) * plan.pairs * 2 * vector_words + b * 4;
-    offsets[x] = (weights.first(i) - weights.lowest()) * kChannels;
+    offsets[x] = (weights.first(i) - weights.lowest()) * plan.channels;
     for (int p = 0; p < plan.pairs; ++p, at += 2 * vector_words) {
       hn::Store(hn::Set(block, split[p].lo), block, at);
       hn::Store(hn::Set(block, split[p].hi), block, at + vector_words);

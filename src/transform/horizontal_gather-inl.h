@@ -1,5 +1,6 @@
-// The horizontal pass of 1 and 2 channels: one output value per 32-bit lane, its taps gathered four
-// bytes at a time. Four bytes are four taps of one channel, or two taps of two channels.
+// The horizontal pass of 1 and 2 channels in strong downscaling: one output value per 32-bit lane,
+// its taps gathered four bytes at a time. Four bytes are four taps of one channel, or two taps of
+// two channels.
 //
 // Included once per target by resample_horizontal.cc.
 #if defined(PENSTOCK_TRANSFORM_HORIZONTAL_GATHER_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -50,8 +51,8 @@ HWY_INLINE VI32 gather_sums(const std::uint8_t* row, const std::int32_t* offsets
 }
 
 template <int kChannels>
-HWY_INLINE void run_gather(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
-                           std::int64_t to, std::uint8_t* out) {
+void run_gather(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
+                std::int64_t to, std::uint8_t* out) {
   const hn::Rebind<std::uint8_t, I32> quarter;
   const std::int32_t* table = plan.table.data() + from * plan.pairs * 2 * vector_words;
   for (std::int64_t step = from; step < to; ++step) {
@@ -61,32 +62,32 @@ HWY_INLINE void run_gather(const HorizontalPlan& plan, const std::uint8_t* row, 
   }
 }
 
-template <int kChannels>
 void plan_gather(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) {
+  plan.run_steps = plan.channels == 1 ? &run_gather<1> : &run_gather<2>;
   const std::int64_t width = weights.size();
-  const std::int64_t values = width * kChannels;
+  const std::int64_t values = width * plan.channels;
   plan.steps = (values + vector_words - 1) / vector_words;
   plan.step_offsets = vector_words;
   plan.pairs = std::max((weights.max_count() + 1) / 2, 1);
-  if (kChannels == 1) plan.pairs = (plan.pairs + 1) / 2 * 2;
-  plan.reach = plan.pairs * 2 * kChannels;
+  if (plan.channels == 1) plan.pairs = (plan.pairs + 1) / 2 * 2;
+  plan.reach = plan.pairs * 2 * plan.channels;
   const std::int64_t padded = plan.steps * vector_words;
   std::int32_t* offsets = plan.offsets.reserve(static_cast<std::size_t>(padded));
   std::int32_t* table =
       plan.table.reserve(static_cast<std::size_t>(plan.steps * plan.pairs * 2 * vector_words));
   for (std::int64_t n = 0; n < padded; ++n) {
     const std::int64_t value = std::min(n, values - 1);
-    const std::int64_t i = mirror ? width - 1 - value / kChannels : value / kChannels;
+    const std::int64_t i = mirror ? width - 1 - value / plan.channels : value / plan.channels;
     const std::int32_t count = weights.count(i);
     const std::int32_t* taps = weights.taps(i);
     const auto tap = [&](int t) { return t < count ? taps[t] : 0; };
-    offsets[n] = static_cast<std::int32_t>((weights.first(i) - weights.lowest()) * kChannels +
-                                           value % kChannels);
+    offsets[n] = static_cast<std::int32_t>((weights.first(i) - weights.lowest()) * plan.channels +
+                                           value % plan.channels);
     std::int32_t* at = table + n / vector_words * plan.pairs * 2 * vector_words + n % vector_words;
     for (int p = 0; p < plan.pairs; ++p, at += 2 * vector_words) {
       // One channel: taps 0 and 2 of each four sit in the even bytes, 1 and 3 in the odd ones.
-      const int t = kChannels == 1 ? p / 2 * 4 + p % 2 : 2 * p;
-      const auto pair = SplitPair::of(tap(t), tap(kChannels == 1 ? t + 2 : t + 1));
+      const int t = plan.channels == 1 ? p / 2 * 4 + p % 2 : 2 * p;
+      const auto pair = SplitPair::of(tap(t), tap(plan.channels == 1 ? t + 2 : t + 1));
       at[0] = pair.lo;
       at[vector_words] = pair.hi;
     }

@@ -70,9 +70,12 @@ HWY_INLINE VU8 in_order(VU8 packed) {
   }
 }
 
-HWY_INLINE void run_lane_steps(const HorizontalPlan& plan, const std::uint8_t* row,
-                               std::int64_t from, std::int64_t to, int pairs, int channels,
-                               std::uint8_t* out) {
+// kPairs pairs of taps, or as many as the plan says if 0.
+template <int kPairs>
+void run_lanes(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
+               std::int64_t to, std::uint8_t* out) {
+  const int pairs = kPairs == 0 ? plan.pairs : kPairs;
+  const std::int64_t pair_bytes = 2 * plan.channels;
   const std::int32_t* offsets = plan.offsets.data() + from * 4 * vector_windows;
   const std::uint8_t* shuffles = plan.shuffles.data() + from * 4 * vector_bytes;
   const std::int32_t* table = plan.table.data() + from * 4 * pairs * 2 * vector_words;
@@ -82,7 +85,7 @@ HWY_INLINE void run_lane_steps(const HorizontalPlan& plan, const std::uint8_t* r
       const VU8 shuffle = hn::Load(U8(), shuffles);
       WeightedSum sum;
       for (int p = 0; p < pairs; ++p, table += 2 * vector_words)
-        sum.add(load_taps(row + p * 2 * channels, offsets, shuffle), table);
+        sum.add(load_taps(row + p * pair_bytes, offsets, shuffle), table);
       values[v] = sum.get();
       offsets += vector_windows;
       shuffles += vector_bytes;
@@ -92,23 +95,9 @@ HWY_INLINE void run_lane_steps(const HorizontalPlan& plan, const std::uint8_t* r
   }
 }
 
-template <int kChannels>
-HWY_INLINE void run_lanes(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
-                          std::int64_t to, std::uint8_t* out) {
-  switch (plan.pairs) {  // the usual counts are compiled with the loop over taps unrolled
-    case 1:
-      return run_lane_steps(plan, row, from, to, 1, kChannels, out);
-    case 2:
-      return run_lane_steps(plan, row, from, to, 2, kChannels, out);
-    case 3:
-      return run_lane_steps(plan, row, from, to, 3, kChannels, out);
-    default:
-      return run_lane_steps(plan, row, from, to, plan.pairs, kChannels, out);
-  }
-}
-
 // Fails, leaving the plan half made, where the outputs of a window are too far apart for it.
-bool plan_lanes(const AxisWeights& weights, int channels, bool mirror, HorizontalPlan& plan) {
+bool plan_lanes(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) {
+  const int channels = plan.channels;
   const std::int64_t width = weights.size();
   const std::int64_t values = width * channels;
   plan.steps = (values + vector_bytes - 1) / vector_bytes;
@@ -155,6 +144,10 @@ bool plan_lanes(const AxisWeights& weights, int channels, bool mirror, Horizonta
     shuffles += vector_bytes;
     table += plan.pairs * 2 * vector_words;
   }
+  plan.run_steps = plan.pairs == 1   ? &run_lanes<1>
+                   : plan.pairs == 2 ? &run_lanes<2>
+                   : plan.pairs == 3 ? &run_lanes<3>
+                                     : &run_lanes<0>;
   return true;
 }
 

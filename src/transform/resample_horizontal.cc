@@ -28,40 +28,6 @@ void PlanHorizontal(const AxisWeights& weights, int channels, bool mirror, Horiz
 
 #else
 
-enum class Layout { lanes, blocks, gather };
-
-template <Layout kLayout, int kChannels>
-HWY_INLINE void run_steps(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
-                          std::int64_t to, std::uint8_t* out) {
-  if constexpr (kLayout == Layout::lanes) {
-    run_lanes<kChannels>(plan, row, from, to, out);
-  } else if constexpr (kLayout == Layout::gather) {
-    run_gather<kChannels>(plan, row, from, to, out);
-  } else {
-    run_blocks<kChannels>(plan, row, from, to, out);
-  }
-}
-
-// Risky steps would read past the row's end; they read a padded copy of that end instead. They come
-// last, or first in a mirrored pass. Each step overwrites the overrun of the one before, so the
-// order of steps is kept.
-template <Layout kLayout, int kChannels>
-void run_row(HorizontalPlan& plan, const std::uint8_t* row, std::uint8_t* out) {
-  const auto run_risky = [&]() HWY_ATTR {
-    std::memcpy(plan.tail.data(), row + plan.tail_from,
-                static_cast<std::size_t>(plan.row_bytes - plan.tail_from));
-    run_steps<kLayout, kChannels>(plan, plan.tail.data() - plan.tail_from, plan.risky_from,
-                                  plan.risky_to, out);
-  };
-  if (plan.risky_from == 0) {
-    run_risky();
-    run_steps<kLayout, kChannels>(plan, row, plan.risky_to, plan.steps, out);
-  } else {
-    run_steps<kLayout, kChannels>(plan, row, 0, plan.risky_from, out);
-    run_risky();
-  }
-}
-
 void find_risky_steps(HorizontalPlan& plan) {
   plan.risky_from = plan.steps;
   plan.risky_to = 0;
@@ -78,35 +44,15 @@ void find_risky_steps(HorizontalPlan& plan) {
   std::memset(plan.tail.reserve(room), 0, room);
 }
 
-template <int kChannels>
-void plan_channels(const AxisWeights& weights, bool mirror, HorizontalPlan& plan) {
-  if (plan_lanes(weights, kChannels, mirror, plan)) {
-    plan.runner = &run_row<Layout::lanes, kChannels>;
-  } else if constexpr (kChannels <= 2) {
-    plan_gather<kChannels>(weights, mirror, plan);
-    plan.runner = &run_row<Layout::gather, kChannels>;
-  } else {
-    plan_blocks<kChannels>(weights, mirror, plan);
-    plan.runner = &run_row<Layout::blocks, kChannels>;
-  }
-}
-
 void PlanHorizontal(const AxisWeights& weights, int channels, bool mirror, HorizontalPlan& plan) {
   plan.channels = channels;
   plan.row_bytes = std::int64_t{weights.end() - weights.lowest()} * channels;
-  switch (channels) {
-    case 1:
-      plan_channels<1>(weights, mirror, plan);
-      break;
-    case 2:
-      plan_channels<2>(weights, mirror, plan);
-      break;
-    case 3:
-      plan_channels<3>(weights, mirror, plan);
-      break;
-    default:
-      plan_channels<4>(weights, mirror, plan);
-      break;
+  if (!plan_lanes(weights, mirror, plan)) {
+    if (channels <= 2) {
+      plan_gather(weights, mirror, plan);
+    } else {
+      plan_blocks(weights, mirror, plan);
+    }
   }
   find_risky_steps(plan);
 }
@@ -121,6 +67,19 @@ HWY_AFTER_NAMESPACE();
 namespace penstock {
 
 HWY_EXPORT(PlanHorizontal);
+
+// Risky steps would read past the row's end; they read a padded copy of that end instead. They come
+// last, or first in a mirrored pass. Each step overwrites the overrun of the one before, so the
+// order of steps is kept.
+void HorizontalPlan::run(const std::uint8_t* row, std::uint8_t* out) {
+  const bool risky_last = risky_from > 0;
+  if (risky_last) run_steps(*this, row, 0, std::min(risky_from, steps), out);
+  if (risky_from < risky_to) {
+    std::memcpy(tail.data(), row + tail_from, static_cast<std::size_t>(row_bytes - tail_from));
+    run_steps(*this, tail.data() - tail_from, risky_from, risky_to, out);
+  }
+  if (!risky_last) run_steps(*this, row, risky_to, steps, out);
+}
 
 void plan_horizontal(const AxisWeights& weights, int channels, bool mirror, HorizontalPlan& plan) {
   HWY_DYNAMIC_DISPATCH(PlanHorizontal)(weights, channels, mirror, plan);

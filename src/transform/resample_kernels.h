@@ -22,9 +22,12 @@ inline constexpr std::int64_t row_padding = 256;
 // A horizontal pass for one set of weights, laid out for the vectors of one instruction set.
 struct HorizontalPlan {
   // Resamples one source row, which starts at the pixel weights.lowest(), into `out`.
-  void run(const std::uint8_t* row, std::uint8_t* out) { runner(*this, row, out); }
+  void run(const std::uint8_t* row, std::uint8_t* out);
 
-  void (*runner)(HorizontalPlan&, const std::uint8_t*, std::uint8_t*) = nullptr;
+  // Steps [from, to) of a row.
+  using Steps = void(const HorizontalPlan&, const std::uint8_t* row, std::int64_t from,
+                     std::int64_t to, std::uint8_t* out);
+  Steps* run_steps = nullptr;
   int channels = 0;
   int pairs = 0;                  // pairs of taps per output pixel, as many as the largest needs
   std::int64_t steps = 0;         // vector steps per row
@@ -43,7 +46,8 @@ struct HorizontalPlan {
 void plan_horizontal(const AxisWeights& weights, int channels, bool mirror, HorizontalPlan& plan);
 
 // out[i] = sum over rows of rows[t][i] * weight t, rounded and clipped, for i in [0, bytes); the
-// weights come in (count + 1) / 2 pairs. Reads the rows with padding; writes exactly `bytes`.
+// weights come in (count + 1) / 2 pairs. If count is odd, rows[count] is a row, too, whose weight
+// is 0. Reads the rows with padding; writes exactly `bytes`.
 void resample_rows(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t count,
                    std::int64_t bytes, std::uint8_t* out);
 

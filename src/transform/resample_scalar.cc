@@ -13,16 +13,17 @@ std::uint8_t finish(std::uint32_t sum) {
 }
 
 // The table holds, for each output pixel, its tap count and then its taps.
-void run_scalar(HorizontalPlan& plan, const std::uint8_t* row, std::uint8_t* out) {
+void run_scalar(const HorizontalPlan& plan, const std::uint8_t* row, std::int64_t from,
+                std::int64_t to, std::uint8_t* out) {
   const std::int64_t stride = 2 * plan.pairs + 1;
-  const std::int32_t* table = plan.table.data();
-  for (std::int64_t x = 0; x < plan.steps; ++x, table += stride) {
+  for (std::int64_t x = from; x < to; ++x) {
+    const std::int32_t* table = plan.table.data() + x * stride;
     for (int c = 0; c < plan.channels; ++c) {
       std::uint32_t sum = weight_half;
       const std::uint8_t* pixel = row + plan.offsets[x] + c;
       for (std::int32_t t = 0; t < table[0]; ++t, pixel += plan.channels)
         sum += *pixel * static_cast<std::uint32_t>(table[1 + t]);
-      *out++ = finish(sum);
+      out[x * plan.channels + c] = finish(sum);
     }
   }
 }
@@ -32,8 +33,10 @@ void run_scalar(HorizontalPlan& plan, const std::uint8_t* row, std::uint8_t* out
 void plan_horizontal_scalar(const AxisWeights& weights, int channels, bool mirror,
                             HorizontalPlan& plan) {
   plan.channels = channels;
-  plan.runner = &run_scalar;
+  plan.run_steps = &run_scalar;
   plan.steps = weights.size();
+  plan.risky_from = plan.steps;  // nothing is read that is not needed
+  plan.risky_to = 0;
   plan.pairs = (weights.max_count() + 1) / 2;
   const std::int64_t stride = 2 * plan.pairs + 1;
   plan.offsets.reserve(static_cast<std::size_t>(plan.steps));

@@ -1,8 +1,6 @@
 // The vertical pass: two rows are interleaved byte by byte, so that each 32-bit lane holds one
 // column of both, then multiplied and added in pairs.
-#include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "transform/resample_kernels.h"
 #include "transform/resample_scalar.h"
@@ -50,37 +48,32 @@ HWY_INLINE VU8 column_strip(const std::uint8_t* const* rows, const SplitPair* pa
   return pack_u8(s0.get(), s1.get(), s2.get(), s3.get());
 }
 
-HWY_INLINE void all_strips(const std::uint8_t* const* rows, const SplitPair* pairs,
-                           std::int32_t count, std::int64_t bytes, std::uint8_t* out) {
-  std::int64_t at = 0;
-  for (; at + vector_bytes <= bytes; at += vector_bytes)
-    hn::StoreU(column_strip(rows, pairs, count, at), U8(), out + at);
-  if (at < bytes) {
-    HWY_ALIGN std::uint8_t last[vector_bytes];
-    hn::Store(column_strip(rows, pairs, count, at), U8(), last);
-    std::memcpy(out + at, last, static_cast<std::size_t>(bytes - at));
+// kCount rows, or as many as given if 0; an even number.
+template <std::int32_t kCount>
+void all_strips(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t given,
+                std::int64_t bytes, std::uint8_t* out) {
+  const std::int32_t count = kCount == 0 ? given : kCount;
+  HWY_ALIGN std::uint8_t last[vector_bytes];
+  for (std::int64_t at = 0; at < bytes; at += vector_bytes) {
+    const bool whole = at + vector_bytes <= bytes;
+    hn::StoreU(column_strip(rows, pairs, count, at), U8(), whole ? out + at : last);
+    if (!whole) std::memcpy(out + at, last, static_cast<std::size_t>(bytes - at));
   }
 }
 
 void ResampleRows(const std::uint8_t* const* rows, const SplitPair* pairs, std::int32_t count,
                   std::int64_t bytes, std::uint8_t* out) {
-  // The usual counts are compiled with the loop over rows unrolled and the weights in registers.
-  const std::uint8_t* few[6];
-  const SplitPair* weights = pairs;
-  const auto copy_rows = [&](std::int32_t even) {
-    for (std::int32_t t = 0; t < even; ++t) few[t] = rows[std::min(t, count - 1)];
-  };
-  SplitPair local[3];
-  const auto run = [&](auto even) HWY_ATTR {
-    copy_rows(even.value);
-    std::copy_n(weights, even.value / 2, local);
-    all_strips(few, local, even.value, bytes, out);
-  };
-  if (count <= 0) return std::memset(out, 0, static_cast<std::size_t>(bytes)), void();
-  if (count <= 2) return run(std::integral_constant<std::int32_t, 2>());
-  if (count <= 4) return run(std::integral_constant<std::int32_t, 4>());
-  if (count <= 6) return run(std::integral_constant<std::int32_t, 6>());
-  all_strips(rows, pairs, (count + 1) / 2 * 2, bytes, out);
+  // The usual counts are compiled with the loop over rows unrolled.
+  switch ((count + 1) / 2) {
+    case 1:
+      return all_strips<2>(rows, pairs, 2, bytes, out);
+    case 2:
+      return all_strips<4>(rows, pairs, 4, bytes, out);
+    case 3:
+      return all_strips<6>(rows, pairs, 6, bytes, out);
+    default:
+      return all_strips<0>(rows, pairs, (count + 1) / 2 * 2, bytes, out);
+  }
 }
 
 #endif
