@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 #include "images.h"
+#include "media/image/batch.h"
 #include "media/image/crop_plan.h"
 #include "media/image/slot.h"
 
@@ -159,6 +161,44 @@ TEST(Fused, a_slot_gets_its_final_layout_and_type) {
   finish.width = 31;
   EXPECT_EQ(media::decode_into_slot(bytes, {}, planner, finish, slot.data()).error().code(),
             Code::invalid_argument);
+}
+
+TEST(Fused, a_request_is_planned_as_torchvision_would) {
+  media::CropRequest request;
+  request.resize_short = 256, request.size = media::Size{224, 224}, request.centre = true;
+  auto plan = media::plan_crop(request, 500, 375);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->out_width, 341);  // int(256 * 500 / 375)
+  EXPECT_EQ(plan->out_height, 256);
+  EXPECT_EQ(plan->keep.x, 58);  // round(58.5), to even
+  EXPECT_EQ(plan->keep.y, 16);
+  request.resize_short = 200;
+  EXPECT_EQ(media::plan_crop(request, 500, 375).error().code(), Code::invalid_argument);
+  request.centre = false;
+  EXPECT_EQ(media::plan_crop(request, 500, 375).error().code(), Code::invalid_argument);
+  request.size.reset();
+  EXPECT_EQ(media::plan_crop(request, 375, 500)->out_height, 266);
+}
+
+TEST(Fused, one_bad_picture_of_a_batch_costs_the_others_nothing) {
+  const auto good = image_file("420.jpg"), other = image_file("photo.png");
+  const auto bad = image_file("expected.txt");
+  const std::vector<media::Bytes> files = {media::as_bytes(good), media::as_bytes(bad),
+                                           media::as_bytes(other)};
+  media::CropRequest request;
+  request.size = media::Size{16, 16};
+  FinishSpec finish;
+  finish.height = finish.width = 16;
+  std::vector<std::byte> slots(3 * finish.bytes(), std::byte{1});
+  const auto outcomes = media::decode_batch(files, {}, request, finish, slots.data(), 3);
+  EXPECT_TRUE(outcomes[0].ok());
+  EXPECT_FALSE(outcomes[1].ok());
+  EXPECT_TRUE(outcomes[2].ok());
+  const Pixels first = made("420.jpg", plan_of({}, 16, 16));
+  EXPECT_EQ(std::memcmp(slots.data(), first.bytes.data(), finish.bytes()), 0);
+  for (std::size_t i = 0; i < finish.bytes(); ++i) {
+    ASSERT_EQ(slots[finish.bytes() + i], std::byte{0});
+  }
 }
 
 TEST(Fused, many_threads_get_the_same_pixels) {

@@ -41,7 +41,9 @@ def cjpeg(image, *options):
 
 def png(rows, width, height, depth, colour, interlaced=0, palette=None, transparent=None):
     def chunk(name, body):
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        return (
+            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        )
 
     packed = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
     out = b"\x89PNG\r\n\x1a\n"
@@ -59,7 +61,15 @@ def pack(samples, depth):
     return np.packbits(bits.reshape(-1)).tobytes()
 
 
-ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+ADAM7 = (
+    (0, 0, 8, 8),
+    (4, 0, 8, 8),
+    (0, 4, 4, 8),
+    (2, 0, 4, 4),
+    (0, 2, 2, 4),
+    (1, 0, 2, 2),
+    (0, 1, 1, 2),
+)
 
 
 def png_of(samples, depth, colour, interlaced=False, **more):
@@ -72,7 +82,13 @@ def png_of(samples, depth, colour, interlaced=False, **more):
 def jpegs():
     mid = cat.resize((151, 101), Image.Resampling.LANCZOS)
     yield "420.jpg", cjpeg(cat.resize((301, 203), Image.Resampling.LANCZOS), "-quality", "85")
-    for name, sampling in (("444", "1x1"), ("422", "2x1"), ("440", "1x2"), ("411", "4x1"), ("410", "4x2")):
+    for name, sampling in (
+        ("444", "1x1"),
+        ("422", "2x1"),
+        ("440", "1x2"),
+        ("411", "4x1"),
+        ("410", "4x2"),
+    ):
         yield f"{name}.jpg", cjpeg(mid, "-quality", "80", "-sample", sampling)
     yield "restart.jpg", cjpeg(mid, "-quality", "80", "-restart", "3B")
     yield "progressive.jpg", cjpeg(mid, "-quality", "80", "-progressive")
@@ -92,20 +108,37 @@ def jpegs():
 
 def pngs():
     numbers = np.random.default_rng(0)
-    for colour, channels, depths in ((0, 1, (1, 2, 4, 8, 16)), (2, 3, (8, 16)), (3, 1, (1, 2, 4, 8)), (4, 2, (8, 16)), (6, 4, (8, 16))):
+    for colour, channels, depths in (
+        (0, 1, (1, 2, 4, 8, 16)),
+        (2, 3, (8, 16)),
+        (3, 1, (1, 2, 4, 8)),
+        (4, 2, (8, 16)),
+        (6, 4, (8, 16)),
+    ):
         for depth in depths:
             samples = numbers.integers(0, 1 << depth, (9, 13, channels))
             more = {}
             if colour == 3:
                 more["palette"] = numbers.integers(0, 256, 3 << depth, dtype=np.uint8).tobytes()
             yield f"type{colour}-{depth}.png", png_of(samples, depth, colour, **more)
-            yield f"type{colour}-{depth}-interlaced.png", png_of(samples, depth, colour, True, **more)
+            yield (
+                f"type{colour}-{depth}-interlaced.png",
+                png_of(samples, depth, colour, True, **more),
+            )
             if colour == 3:
-                more["transparent"] = numbers.integers(0, 256, 1 << (depth - 1), dtype=np.uint8).tobytes()
-                yield f"type{colour}-{depth}-transparent.png", png_of(samples, depth, colour, **more)
+                more["transparent"] = numbers.integers(
+                    0, 256, 1 << (depth - 1), dtype=np.uint8
+                ).tobytes()
+                yield (
+                    f"type{colour}-{depth}-transparent.png",
+                    png_of(samples, depth, colour, **more),
+                )
             if colour in (0, 2) and depth == 8:
                 more["transparent"] = samples[0, 0].astype(">u2").tobytes()
-                yield f"type{colour}-{depth}-transparent.png", png_of(samples, depth, colour, **more)
+                yield (
+                    f"type{colour}-{depth}-transparent.png",
+                    png_of(samples, depth, colour, **more),
+                )
     yield "photo.png", save(small, "PNG", optimize=True)
 
 
@@ -118,18 +151,23 @@ def others():
     for mode in ("1", "L", "LA", "RGB", "RGBA", "CMYK"):
         source = alpha if "A" in mode else small
         compression = "tiff_lzw" if mode in ("L", "RGB") else "tiff_adobe_deflate"
-        yield f"{mode}.tif", save(source.resize((31, 23)).convert(mode), "TIFF", compression=compression)
+        yield (
+            f"{mode}.tif",
+            save(source.resize((31, 23)).convert(mode), "TIFF", compression=compression),
+        )
     yield "palette.tif", save(small.resize((31, 23)).quantize(20), "TIFF")
     yield "group4.tif", save(small.convert("1"), "TIFF", compression="group4")
     yield "jpeg.tif", save(small, "TIFF", compression="jpeg")
     deep = np.asarray(small.resize((31, 23)).convert("L")).astype(np.uint16) * 3
     yield "deep.tif", save(Image.fromarray(deep), "TIFF")
-    yield "orientation6.tif", save(small.resize((31, 23)), "TIFF", tiffinfo={274: 6}, compression="packbits")
+    yield (
+        "orientation6.tif",
+        save(small.resize((31, 23)), "TIFF", tiffinfo={274: 6}, compression="packbits"),
+    )
     for mode in ("1", "L", "RGB"):
         yield f"{mode}.bmp", save(small.resize((31, 23)).convert(mode), "BMP")
     yield "RGBA.bmp", save(alpha.resize((31, 23)), "BMP")
     yield "palette.bmp", save(small.resize((31, 23)).quantize(30), "BMP")
-    indices = np.asarray(small.resize((31, 23)).quantize(16))
     yield "palette.gif", save(small.quantize(60), "GIF", interlace=0)
     yield "interlaced.gif", save(small.quantize(60), "GIF", interlace=1)
     yield "grey.gif", save(small.convert("L").resize((31, 23)), "GIF")
@@ -168,7 +206,8 @@ def expected(name, memory, rng):
         out = (24, 17)
         resized = image.convert("RGB").crop((x, y, x + w, y + h))
         resized = resized.resize(out, Image.Resampling[filter.upper()])
-        yield f"crop {name} RGB {x} {y} {w} {h} {out[0]} {out[1]} {filter} {fnv(np.asarray(resized))}"
+        hash = fnv(np.asarray(resized))
+        yield f"crop {name} RGB {x} {y} {w} {h} {out[0]} {out[1]} {filter} {hash}"
 
 
 def main():

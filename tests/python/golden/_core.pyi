@@ -145,3 +145,15 @@ class RandomStream:
 
     def bernoulli(self, p: float) -> bool:
         """True with probability p."""
+
+def image_info(data: Any) -> dict[str, Any]:
+    """What an image's header says."""
+
+def decode_image(data: Any, mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int] | None, box: tuple[int, int, int, int] | None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, exact: bool, min_left: float, out: Any) -> Any:
+    """One image; see penstock.io.decode_image."""
+
+def decode_image_batch(files: Sequence[object], mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int], box: tuple[int, int, int, int] | None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, exact: bool, min_left: float, layout: str, dtype: str, mean: Sequence[float], std: Sequence[float], threads: int) -> tuple[Tensor, list[str | None]]:
+    """Many images; see penstock.io.decode_image_batch."""
+
+def encode_image(array: Any, format: str, quality: int, subsampling: str, progressive: bool, level: int, lossless: bool) -> bytes:
+    """An image file; see penstock.io.encode_image."""

@@ -1,0 +1,39 @@
+#include "media/image/batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+#include "media/image/slot.h"
+
+namespace penstock::media {
+
+std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptions& options,
+                                 const CropRequest& request, const FinishSpec& finish,
+                                 std::byte* slots, int threads) {
+  std::vector<Status> outcomes(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < files.size();) {
+      RequestPlanner planner(request);
+      std::byte* slot = slots + i * finish.bytes();
+      outcomes[i] = decode_into_slot(files[i], options, planner, finish, slot);
+      if (!outcomes[i]) std::memset(slot, 0, finish.bytes());
+    }
+  };
+  const std::size_t helpers =
+      std::min(std::size_t(std::max(threads, 1)), std::max<std::size_t>(files.size(), 1)) - 1;
+  std::vector<std::jthread> pool;
+  try {
+    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Fewer threads than asked for: the ones there are do the work.
+  }
+  work();
+  pool.clear();
+  return outcomes;
+}
+
+}  // namespace penstock::media

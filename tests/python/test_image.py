@@ -1,0 +1,316 @@
+"""Images: the pixels are Pillow's, whatever is cut out; what is damaged is refused, by name."""
+
+import io as memory
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from penstock import io
+from PIL import Image, ImageOps
+
+Pixels = NDArray[Any]
+pytest.importorskip("skimage")
+pytest.importorskip("sklearn")
+FILES = Path(__file__).parent.parent / "data" / "images"
+NOT_PICTURES = (".py", ".txt", ".md")
+ODD_FILES = [path for path in sorted(FILES.glob("*.*")) if path.suffix not in NOT_PICTURES]
+FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
+
+
+def photographs() -> dict[str, Image.Image]:
+    from skimage import data
+    from sklearn.datasets import load_sample_images
+
+    china, flower = load_sample_images().images
+    pictures = {"china": china, "flower": flower}
+    for name in ("astronaut", "chelsea", "coffee", "rocket"):
+        pictures[name] = getattr(data, name)()
+    return {name: Image.fromarray(pixels) for name, pixels in pictures.items()}
+
+
+PHOTOGRAPHS = photographs()
+
+
+def saved(image: Image.Image, format: str, **options: Any) -> bytes:
+    file = memory.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
+
+
+def by_pillow(file: bytes, mode: str = "RGB", upright: bool = False) -> Image.Image:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image = Image.open(memory.BytesIO(file))
+        return (ImageOps.exif_transpose(image) if upright else image).convert(mode)
+
+
+def psnr(a: Pixels, b: Pixels) -> float:
+    error = float(((a.astype(float) - b) ** 2).mean())
+    return 99.0 if error == 0 else 10 * float(np.log10(255 * 255 / error))
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "4:4:4": {"format": "JPEG", "quality": 92, "subsampling": 0},
+    "4:2:2": {"format": "JPEG", "quality": 85, "subsampling": 1},
+    "4:2:0": {"format": "JPEG", "quality": 75, "subsampling": 2},
+    "progressive": {"format": "JPEG", "quality": 80, "progressive": True},
+    "restart": {"format": "JPEG", "quality": 80, "restart_marker_blocks": 3},
+    "png": {"format": "PNG"},
+    "webp": {"format": "WEBP", "quality": 80},
+    "lossless": {"format": "WEBP", "lossless": True, "method": 0},
+    "tiff": {"format": "TIFF", "compression": "tiff_lzw"},
+    "bmp": {"format": "BMP"},
+    "ppm": {"format": "PPM"},
+}
+ENCODED = {
+    (name, kind): saved(photo, **options)
+    for name, photo in PHOTOGRAPHS.items()
+    for kind, options in KINDS.items()
+    if options["format"] == "JPEG" or name in ("chelsea", "coffee")
+}
+JPEGS = [key for key in ENCODED if KINDS[key[1]]["format"] == "JPEG"]
+
+
+@pytest.mark.parametrize("key", ENCODED, ids=" ".join)
+def test_photographs_decode_to_pillows_pixels(key: tuple[str, str]) -> None:
+    file = ENCODED[key]
+    for mode in ("RGB", "RGBA", "L"):
+        assert (io.decode_image(file, mode=mode) == np.asarray(by_pillow(file, mode))).all()
+    assert (io.decode_image(file, mode="BGR") == np.asarray(by_pillow(file))[:, :, ::-1]).all()
+
+
+@pytest.mark.parametrize("path", ODD_FILES, ids=lambda path: path.name)
+def test_every_odd_file_decodes_to_pillows_pixels(path: Path) -> None:
+    for mode in ("RGB", "RGBA", "L"):
+        expected = np.asarray(by_pillow(path.read_bytes(), mode))
+        assert (io.load_image(path, mode=mode) == expected).all()
+
+
+@st.composite
+def cuts(draw: st.DrawFn, keys: list[tuple[str, str]]) -> tuple[Any, ...]:
+    key = draw(st.sampled_from(keys))
+    width, height = by_pillow(ENCODED[key]).size
+    left, top = draw(st.integers(0, width - 1)), draw(st.integers(0, height - 1))
+    right, bottom = draw(st.integers(left + 1, width)), draw(st.integers(top + 1, height))
+    size = draw(st.tuples(st.integers(1, 300), st.integers(1, 300)))
+    return (
+        key,
+        (left, top, right, bottom),
+        size,
+        draw(st.sampled_from(FILTERS)),
+        draw(st.booleans()),
+    )
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cuts(list(ENCODED)))
+def test_crop_and_resize_give_pillows_pixels(cut: tuple[Any, ...]) -> None:
+    key, box, size, filter, flip = cut
+    ours = io.decode_image(ENCODED[key], size, box, interpolation=filter, flip=flip)
+    image = by_pillow(ENCODED[key]).crop(box)
+    expected = np.asarray(image.resize(size[::-1], Image.Resampling[filter.upper()]))
+    assert (ours == (expected[:, ::-1] if flip else expected)).all()
+    assert (io.decode_image(ENCODED[key], crop=box) == np.asarray(image)).all()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cuts(JPEGS), st.integers(16, 400), st.integers(16, 400))
+def test_resize_then_centre_crop_is_torchvisions(
+    cut: tuple[Any, ...], short: int, side: int
+) -> None:
+    key, _, _, filter, _ = cut
+    side = min(side, short)
+    image = by_pillow(ENCODED[key])
+    w, h = image.size
+    resized = (short, int(short * h / w)) if w <= h else (int(short * w / h), short)
+    image = image.resize(resized, Image.Resampling[filter.upper()])
+    left, top = round((resized[0] - side) / 2), round((resized[1] - side) / 2)
+    ours = io.decode_image(
+        ENCODED[key], (side, side), "center", resize_short=short, interpolation=filter
+    )
+    assert (ours == np.asarray(image.crop((left, top, left + side, top + side)))).all()
+
+
+@pytest.mark.parametrize("factor", [1, 3, 6, 12])
+def test_inexact_is_at_least_35_decibels_from_exact_on_average(factor: int) -> None:
+    values = []
+    for key in JPEGS:
+        info = io.image_info(ENCODED[key])
+        size = (info.height // factor, info.width // factor)
+        exact = io.decode_image(ENCODED[key], size)
+        values.append(psnr(exact, io.decode_image(ENCODED[key], size, exact=False)))
+    assert np.mean(values) >= 35
+    assert min(values) >= 30
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation_is_applied_on_request(orientation: int) -> None:
+    file = (FILES / f"orientation{orientation}.jpg").read_bytes()
+    assert io.image_info(file).orientation == orientation
+    upright = by_pillow(file, upright=True)
+    assert (io.decode_image(file, orientation=True) == np.asarray(upright)).all()
+    box = (3, 5, 30, 38)
+    expected = np.asarray(upright.crop(box).resize((20, 10), Image.Resampling.BICUBIC))
+    ours = io.decode_image(file, (10, 20), box, orientation=True, interpolation="bicubic")
+    assert (ours == expected).all()
+    assert (io.decode_image(file) == np.asarray(by_pillow(file))).all()
+
+
+def test_masks_keep_their_indices() -> None:
+    mask = PHOTOGRAPHS["coffee"].quantize(21)
+    file = saved(mask, "PNG")
+    assert (io.decode_image(file, mode="P") == np.asarray(mask)).all()
+    box = (10, 20, 333, 222)
+    expected = np.asarray(mask.crop(box).resize((64, 48), Image.Resampling.NEAREST))
+    ours = io.decode_image(file, (48, 64), box, mode="P", interpolation="nearest")
+    assert (ours == expected).all()
+
+
+def test_sixteen_bits_stay_sixteen_bits_when_unchanged() -> None:
+    deep = np.arange(12 * 9, dtype=np.uint16).reshape(12, 9) * 601
+    ours = io.decode_image(saved(Image.fromarray(deep), "PNG"), mode="unchanged")
+    assert ours.dtype == np.uint16
+    assert (ours == deep).all()
+
+
+def test_out_receives_the_pixels_and_must_fit() -> None:
+    file = ENCODED["china", "4:2:0"]
+    batch = np.zeros((2, 32, 48, 3), np.uint8)
+    returned = io.decode_image(file, (32, 48), out=batch[1])
+    assert np.shares_memory(returned, batch)
+    assert (batch[1] == io.decode_image(file, (32, 48))).all()
+    assert not batch[0].any()
+    for wrong in (np.zeros((32, 47, 3), np.uint8), np.zeros((32, 48, 3), np.float32)):
+        with pytest.raises(ValueError, match="out must be a uint8 array of shape"):
+            io.decode_image(file, (32, 48), out=wrong)
+    with pytest.raises(ValueError, match="side by side"):
+        io.decode_image(file, (32, 48), out=np.zeros((48, 32, 3), np.uint8).transpose(1, 0, 2))
+
+
+def test_bytes_may_come_in_any_dress() -> None:
+    file = ENCODED["flower", "4:2:2"]
+    expected = io.decode_image(file)
+    for dress in (bytearray(file), memoryview(file), np.frombuffer(file, np.uint8)):
+        assert (io.decode_image(dress) == expected).all()
+
+
+# ---- bad images
+
+
+def test_damage_is_refused_with_a_reason() -> None:
+    file = ENCODED["chelsea", "4:2:0"]
+    with pytest.raises(ValueError, match=r"ends|Premature"):
+        io.decode_image(file[: len(file) // 2])
+    half = io.decode_image(file[: len(file) // 2], strict=False)
+    assert (half[:80] == io.decode_image(file)[:80]).all()
+    with pytest.raises(ValueError, match="no bytes"):
+        io.decode_image(b"")
+    with pytest.raises(NotImplementedError, match="not a known image format"):
+        io.decode_image(b"just some text")
+    with pytest.raises(IndexError, match="max_pixels"):
+        io.decode_image(file, max_pixels=1000)
+    with pytest.raises(ValueError, match="does not fit"):
+        io.decode_image(file, crop=(0, 0, 10_000, 10))
+    with pytest.raises(ValueError, match="mode must be one of"):
+        io.decode_image(file, mode="CMY")  # type: ignore[arg-type]
+
+
+def test_an_error_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "broken.png"
+    path.write_bytes(ENCODED["chelsea", "png"][:1000])
+    with pytest.raises(ValueError, match=r"broken\.png"):
+        io.load_image(path)
+    with pytest.raises(FileNotFoundError):
+        io.load_image(tmp_path / "absent.jpg")
+
+
+def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "really_a_png.jpg"
+    path.write_bytes(ENCODED["chelsea", "png"])
+    assert (io.load_image(path) == np.asarray(PHOTOGRAPHS["chelsea"])).all()
+
+
+# ---- batches
+
+
+def test_one_bad_image_costs_the_others_nothing() -> None:
+    good = [ENCODED["china", "4:2:0"], ENCODED["chelsea", "png"], ENCODED["coffee", "webp"]]
+    files = [good[0], b"garbage", good[1], good[0][:5000], good[2]]
+    size = (40, 50)
+    expected = [io.decode_image(file, size) for file in good]
+    with pytest.raises(ValueError, match="image 1 of 5"):
+        io.decode_image_batch(files, size)
+    failed: list[tuple[int, str]] = []
+    kept = io.decode_image_batch(files, size, on_error="skip", errors=failed, threads=3)
+    assert (kept == expected).all()
+    assert [index for index, _ in failed] == [1, 3]
+    replaced = io.decode_image_batch(files, size, on_error="replace")
+    assert (replaced[[0, 2, 4]] == expected).all()
+    assert not replaced[[1, 3]].any()
+    assert io.decode_image_batch([], size).shape == (0, 40, 50, 3)
+
+
+def test_a_batch_has_its_final_layout_and_type() -> None:
+    file = ENCODED["rocket", "4:4:4"]
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    pixels = io.decode_image(file, (32, 32))
+    batch = io.decode_image_batch(
+        [file, file], (32, 32), layout="NCHW", dtype="float32", mean=mean, std=std
+    )
+    expected = ((pixels / 255 - mean) / std).transpose(2, 0, 1)
+    assert batch.dtype == np.float32
+    assert batch.shape == (2, 3, 32, 32)
+    assert np.abs(batch - expected).max() < 1e-5
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    expected = {key: io.decode_image(file, (50, 60)) for key, file in ENCODED.items()}
+    wrong: list[tuple[str, str]] = []
+
+    def work() -> None:
+        wrong.extend(
+            key
+            for key, file in ENCODED.items()
+            if (io.decode_image(file, (50, 60)) != expected[key]).any()
+        )
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- encoding
+
+
+@pytest.mark.parametrize("format", ["png", "webp"])
+def test_lossless_files_come_back_in_pillow_and_here(format: Any) -> None:
+    rgb = np.asarray(PHOTOGRAPHS["chelsea"])
+    rgba = np.dstack([rgb, rgb[:, :, 0]])
+    for pixels in (rgb, rgba, rgb[:, :, 1], rgb[::2, ::3]):
+        file = io.encode_image(pixels, format, lossless=True)
+        mode: Any = "L" if pixels.ndim == 2 else "RGBA" if pixels.shape[2] == 4 else "RGB"
+        assert (np.asarray(by_pillow(file, mode)) == pixels).all()
+        assert (io.decode_image(file, mode=mode) == pixels).all()
+
+
+def test_jpeg_quality_and_subsampling_are_obeyed() -> None:
+    pixels = np.asarray(PHOTOGRAPHS["coffee"])
+    low, high = (io.encode_image(pixels, "jpeg", quality) for quality in (30, 95))
+    assert len(low) < len(high)
+    assert psnr(pixels, io.decode_image(low)) < psnr(pixels, io.decode_image(high))
+    full = io.encode_image(pixels, "jpeg", 95, subsampling="4:4:4")
+    assert len(full) > len(high)
+    assert Image.open(memory.BytesIO(io.encode_image(pixels, progressive=True))).info["progressive"]
+    with pytest.raises(ValueError, match="uint8"):
+        io.encode_image(pixels.astype(np.float32))
+    with pytest.raises(ValueError, match="JPEG holds"):
+        io.encode_image(np.dstack([pixels, pixels[:, :, 0]]), "jpeg")
