@@ -36,7 +36,7 @@ class Planner final : public CropPlanner {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 9) return 0;
   DecodeOptions options;
-  options.max_pixels = 1 << 18;
+  options.max_pixels = 1 << 15;
   options.mode = PixelMode(data[8] % 6);
   options.strict = data[8] & 64;
   options.apply_orientation = data[8] & 128;

@@ -28,7 +28,7 @@ inline int decode(const media::Codec& codec, const std::uint8_t* data, std::size
   (void)codec.sniff(bytes);
   (void)codec.info(bytes);
   DecodeOptions options;
-  options.max_pixels = 1 << 18;
+  options.max_pixels = 1 << 15;
   for (const PixelMode mode : {PixelMode::rgb, PixelMode::unchanged}) {
     options.mode = mode;
     options.strict = mode == PixelMode::unchanged;
