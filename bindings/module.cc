@@ -33,5 +33,6 @@ NB_MODULE(_core, m) {
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, str | bool]"),
         "How this module was built: compiler, assertions.");
   penstock::bindings::bind_core(m);
+  penstock::bindings::bind_pipeline(m);
   penstock::bindings::bind_image(m);
 }

@@ -39,6 +39,7 @@ enum class OnFailure : std::uint8_t {
 struct FailureReport {
   std::string stage;
   Error error;
+  std::uint64_t task = 0;  // how many tasks of the stage were over by then
 };
 
 struct BuildOptions {
@@ -98,6 +99,7 @@ class Pipeline {
 
  private:
   friend class PipelineBuilder;
+  friend struct engine::Access;
   Pipeline(std::shared_ptr<engine::Engine> engine, std::shared_ptr<WorkerPool> pool);
   std::shared_ptr<WorkerPool> pool_;  // outlives the engine's use of it
   std::shared_ptr<engine::Engine> engine_;
@@ -162,6 +164,8 @@ class PipelineBuilder {
   // join them by from({...}) of their last stages.
   PipelineBuilder& route(std::string name, std::function<int(const Item&)> choose, int paths,
                          StageOptions options = {});
+  // The same with a step function, which emits to the port it chooses.
+  PipelineBuilder& route(std::string name, StepFunction step, int paths, StageOptions options = {});
 
   // The next stage reads from these outputs; several of them are merged as items come.
   PipelineBuilder& from(std::vector<Port> outputs);

@@ -25,6 +25,7 @@ namespace penstock {
 
 namespace engine {
 class Engine;
+struct Access;
 struct ParkedTask;
 struct Stage;
 }  // namespace engine

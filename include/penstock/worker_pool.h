@@ -39,6 +39,8 @@ class WorkerPool final : public Lane {
  public:
   // At least one thread; 0 means one per core this process may use.
   explicit WorkerPool(unsigned threads = 0);
+  // For pipelines whose stages all run elsewhere: no thread at all.
+  static std::shared_ptr<WorkerPool> none();
   ~WorkerPool() override;
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -50,6 +52,10 @@ class WorkerPool final : public Lane {
  private:
   friend class PipelineBuilder;
   struct Threads;
+  struct Exactly {
+    unsigned threads;
+  };
+  explicit WorkerPool(Exactly count);
   std::shared_ptr<engine::PoolState> state_;
   std::unique_ptr<Threads> threads_;
   std::uint64_t process_;

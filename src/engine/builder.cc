@@ -87,6 +87,11 @@ PipelineBuilder& PipelineBuilder::route(std::string name, std::function<int(cons
       return Step::done;
     };
   }
+  return route(std::move(name), std::move(step), paths, std::move(options));
+}
+
+PipelineBuilder& PipelineBuilder::route(std::string name, StepFunction step, int paths,
+                                        StageOptions options) {
   append(*graph_, {.name = std::move(name),
                    .kind = Kind::pipe,
                    .step = std::move(step),

@@ -33,6 +33,7 @@ bool Engine::claim_next(int lane, int most, Claim& claim) {
     if (stage.spec.kind != Kind::source) lanes_[static_cast<std::size_t>(lane)].running++;
     claim.stage = &stage;
     claim.started = now();
+    claim.quick = stage.quick();
     stage.touch(claim.started);
     // Stages at the same distance take turns: a fast branch of a merge must not starve the others.
     const auto at = stages_.begin() + static_cast<std::ptrdiff_t>(i);

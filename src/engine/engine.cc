@@ -22,7 +22,7 @@ constexpr double kWorthWakingNs = 5'000;
 constexpr int kConsumerSpins = 64;
 
 Error forked() {
-  return Error(Code::closed,
+  return Error(Code::unsupported,
                "this pipeline belongs to the parent process: threads do not survive fork(); build "
                "a new pipeline in the child");
 }
@@ -137,6 +137,14 @@ Status Engine::start() {
   return {};
 }
 
+void Engine::request_stop() {
+  if (process_ != process_number()) return;
+  std::lock_guard hold(lock_);
+  if (state_ != State::running) return;
+  stopping_.store(true);
+  consumer_cond_.notify_all();
+}
+
 Status Engine::stop(std::chrono::nanoseconds timeout, bool keep_sink) {
   if (process_ != process_number()) return {};  // nothing of it exists in this process
   std::string stuck;
@@ -205,7 +213,7 @@ bool Engine::work(Claim& claim, unsigned worker, bool others) {
     std::lock_guard hold(lock_);
     found = claim_next(0, Stage::kBurst, claim);
     if (found) turn_ends = claim.started + kTurnNs;
-    leave(found && claim.stage->quick(), 0, chores);
+    leave(found && claim.quick, 0, chores);
   }
   while (found) {
     carry_out(chores);
@@ -214,7 +222,7 @@ bool Engine::work(Claim& claim, unsigned worker, bool others) {
     std::lock_guard hold(lock_);
     publish(claim);
     found = (!others || now() < turn_ends) && claim_next(0, Stage::kBurst, claim);
-    leave(found && claim.stage->quick(), 0, chores);
+    leave(found && claim.quick, 0, chores);
   }
   carry_out(chores);
   return worked;
@@ -289,7 +297,7 @@ bool Engine::exchange(int lane, Claim& claim, bool more, Chores& chores) {
   std::lock_guard hold(lock_);
   if (claim.stage != nullptr) publish(claim);
   const bool found = more && claim_next(lane, 1, claim);
-  leave(found && claim.stage->quick(), lane, chores);
+  leave(found && claim.quick, lane, chores);
   return found;
 }
 

@@ -57,6 +57,7 @@ struct Claim {
   int budget = 0;            // outputs for which room is reserved
   std::uint64_t number = 0;  // of the first input, in the order window
   std::int64_t started = 0;
+  bool quick = false;  // the stage's tasks are short: see Stage::quick
   std::array<Item, Stage::kBurst> in;
   std::shared_ptr<ParkedTask> task;  // the one that goes on, for What::resumed
   OpenTicket* ticket = nullptr;
@@ -99,10 +100,12 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Status start();
   // With keep_sink, items that wait at the sink can still be taken afterwards.
   Status stop(std::chrono::nanoseconds timeout, bool keep_sink = false);
+  void request_stop();  // no task starts any more, the consumer is let go; stop() must follow
   Delivery get_item(std::chrono::nanoseconds timeout);
   PipelineStats stats() const;
   std::vector<FailureReport> failures() const;
   std::vector<FatalFailure> fatal_failures() const;
+  const std::vector<Stage*>& flow() const noexcept { return flow_; }  // names and order are fixed
 
   // For the worker pool: runs tasks of the native lane until there are none or, if others wait
   // for their turn, for a moment. False: there was nothing to do.

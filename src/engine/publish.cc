@@ -134,8 +134,9 @@ void Engine::publish_held(Claim& claim) {
 void Engine::settle_failure(Stage& stage, Failure failure) {
   stage.failures++;
   failed_++;
-  if (reports_.size() < kept_failures_) reports_.push_back({stage.spec.name, failure.error});
-  if (report_failure_) after_.reports.push_back({stage.spec.name, failure.error});
+  if (reports_.size() < kept_failures_)
+    reports_.push_back({stage.spec.name, failure.error, stage.processed});
+  if (report_failure_) after_.reports.push_back({stage.spec.name, failure.error, stage.processed});
   if (failure.fatal || stage.spec.kind == Kind::source) {
     stage.release(1);
     fail_from(stage, std::move(failure.error));

@@ -88,7 +88,14 @@ struct WorkerPool::Threads {
 };
 
 WorkerPool::WorkerPool(unsigned threads)
-    : state_(std::make_shared<engine::PoolState>(threads == 0 ? usable_cores() : threads)),
+    : WorkerPool(Exactly{threads == 0 ? usable_cores() : threads}) {}
+
+std::shared_ptr<WorkerPool> WorkerPool::none() {
+  return std::shared_ptr<WorkerPool>(new WorkerPool(Exactly{0}));
+}
+
+WorkerPool::WorkerPool(Exactly count)
+    : state_(std::make_shared<engine::PoolState>(count.threads)),
       threads_(std::make_unique<Threads>()),
       process_(engine::process_number()) {
   for (unsigned i = 0; i < state_->threads(); ++i) {

@@ -1,0 +1,154 @@
+#include "caller_lane.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <string>
+
+#include "engine/clock.h"
+#include "engine/fork.h"
+#include "python_value.h"
+
+namespace penstock::bindings {
+
+namespace {
+constexpr std::int64_t kHoldNs = 100'000;  // how long the GIL is kept from item to item
+}
+
+CallerLane::CallerLane(int tasks, int sources)
+    : tasks_(tasks), most_(tasks + sources), process_(engine::process_number()) {}
+
+CallerLane::~CallerLane() {
+  forget_threads_after_fork();
+  for (const auto& one : threads_) {
+    if (one->thread.joinable()) one->thread.detach();
+  }
+}
+
+bool CallerLane::idle() const noexcept {
+  return parking_.idle() || made_.load(std::memory_order_relaxed) < most_;
+}
+
+void CallerLane::wake() noexcept {
+  if (parking_.idle()) {
+    parking_.wake_one();
+    return;
+  }
+  if (made_.load() >= most_) return;
+  std::lock_guard hold(threads_lock_);
+  if (ending_ || engine_ == nullptr || made_.load() >= most_) return;
+  const int number = made_.fetch_add(1);
+  auto one = std::make_shared<Thread>();
+  threads_.push_back(one);
+  one->thread = std::thread([self = shared_from_this(), one, number] {
+    self->run(static_cast<unsigned>(number));
+    one->done = true;
+  });
+  const std::string name = "penstock-py" + std::to_string(number);
+  pthread_setname_np(one->thread.native_handle(), name.c_str());
+}
+
+void CallerLane::serve(std::shared_ptr<engine::Engine> engine) {
+  std::lock_guard hold(threads_lock_);
+  engine_ = std::move(engine);
+  number_ = engine_->lane_number(*this);
+}
+
+// In a forked child the threads do not exist: there is nothing to wait for, nothing to detach.
+bool CallerLane::forget_threads_after_fork() {
+  if (process_ == engine::process_number()) return false;
+  for (auto& one : threads_) new std::shared_ptr<Thread>(std::move(one));
+  threads_.clear();
+  return true;
+}
+
+void CallerLane::end() {
+  if (forget_threads_after_fork()) return;
+  std::vector<std::shared_ptr<Thread>> threads;
+  {
+    std::lock_guard hold(threads_lock_);
+    ending_ = true;
+    threads.swap(threads_);
+    engine_.reset();
+  }
+  while (parking_.idle()) parking_.wake_one();
+  // The engine has waited for running calls. What is not done within a moment is stuck in one.
+  const std::int64_t deadline = engine::now_ns() + 100'000'000;
+  for (const auto& one : threads) {
+    while (!one->done && engine::now_ns() < deadline) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    if (one->done) {
+      one->thread.join();
+    } else {
+      one->thread.detach();
+    }
+  }
+}
+
+// No destructor between here and a Python call may need Python: while the interpreter goes down,
+// a thread that asks for the GIL is unwound.
+void CallerLane::run(unsigned worker) {
+  std::shared_ptr<engine::Engine> engine;
+  int number = -1;
+  {
+    std::lock_guard hold(threads_lock_);
+    engine = engine_;
+    number = number_;
+  }
+  if (engine == nullptr || python_is_ending()) return;
+  const PyGILState_STATE attached = PyGILState_Ensure();
+  PyThreadState* state = PyEval_SaveThread();
+  engine::Claim claim;
+  engine::Chores chores;
+  while (!ending_) {
+    if (!engine->has_work(number)) {
+      parking_.declare();
+      if (ending_ || engine->has_work(number)) {
+        parking_.retract();
+      } else {
+        parking_.park();
+      }
+      continue;
+    }
+    const std::int64_t asked = engine::now_ns();
+    PyEval_RestoreThread(state);
+    const std::int64_t got = engine::now_ns();
+    bool found = engine->exchange(number, claim, true, chores);
+    if (found) count_gil_wait(claim.stage, got - asked);
+    bool more = true;
+    while (found) {
+      if (!claim.quick) engine->carry_out(chores);
+      engine->run(claim, worker);
+      more = engine::now_ns() - got < kHoldNs && !ending_;
+      found = engine->exchange(number, claim, more, chores);
+    }
+    engine->carry_out(chores);
+    state = PyEval_SaveThread();
+    if (!more) sched_yield();  // somebody else may want the GIL
+  }
+  if (python_is_ending()) return;
+  PyEval_RestoreThread(state);
+  PyGILState_Release(attached);
+}
+
+void CallerLane::count_gil_wait(const engine::Stage* stage, std::int64_t ns) {
+  std::lock_guard hold(waits_lock_);
+  for (auto& [known, total] : waits_) {
+    if (known == stage) {
+      total += ns;
+      return;
+    }
+  }
+  waits_.emplace_back(stage, ns);
+}
+
+double CallerLane::gil_wait(const engine::Stage* stage) const {
+  std::lock_guard hold(waits_lock_);
+  for (const auto& [known, total] : waits_) {
+    if (known == stage) return static_cast<double>(total) * 1e-9;
+  }
+  return 0;
+}
+
+}  // namespace penstock::bindings

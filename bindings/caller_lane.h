@@ -1,0 +1,70 @@
+// The lane on which Python functions run: a pool of threads that call Python, separate from the
+// native workers. Each keeps its Python thread state for life, so thread-locals of user code
+// survive from call to call.
+//
+// A caller takes the GIL, then takes one item, calls, publishes and goes on under the same hold
+// while it has lasted less than 100 us and an item is ready: it never claims ahead. Whoever waits
+// for results is woken once per hold, or before a call that is not known to be short.
+//
+// Threads are made when they are needed, up to `tasks` plus one for each source, so that a source
+// that waits does not keep an op from running.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/parking.h"
+
+namespace penstock::bindings {
+
+class CallerLane final : public Lane, public std::enable_shared_from_this<CallerLane> {
+ public:
+  CallerLane(int tasks, int sources);
+  ~CallerLane() override;
+
+  bool idle() const noexcept override;
+  void wake() noexcept override;
+  int task_limit() const noexcept override { return tasks_; }
+
+  // Before the engine starts.
+  void serve(std::shared_ptr<engine::Engine> engine);
+
+  // After the engine has stopped: threads end; one that is stuck in a user's call is left to go
+  // quietly when the call returns. The GIL must not be held.
+  void end();
+
+  // Time spent waiting for the GIL before tasks of this stage, in seconds.
+  double gil_wait(const engine::Stage* stage) const;
+
+ private:
+  struct Thread {
+    std::thread thread;
+    std::atomic<bool> done{false};
+  };
+
+  void run(unsigned worker);
+  bool forget_threads_after_fork();
+  void count_gil_wait(const engine::Stage* stage, std::int64_t ns);
+
+  const int tasks_;
+  const int most_;
+  const std::uint64_t process_;
+  std::shared_ptr<engine::Engine> engine_;
+  int number_ = -1;  // among the engine's lanes
+  engine::Parking parking_;
+  std::atomic<bool> ending_{false};
+  std::atomic<int> made_{0};
+  std::mutex threads_lock_;
+  std::vector<std::shared_ptr<Thread>> threads_;
+  mutable std::mutex waits_lock_;
+  std::vector<std::pair<const engine::Stage*, std::int64_t>> waits_;
+};
+
+}  // namespace penstock::bindings

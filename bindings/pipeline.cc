@@ -1,0 +1,288 @@
+// The engine in Python, for the package penstock.pipeline: a builder that takes Python functions,
+// the running engine, the iterator over its items. Conversion only: how Python is called is in
+// caller_lane.cc and python_steps.cc, how items come out in py_engine.cc.
+#include "penstock/pipeline.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "errors.h"
+#include "native_op.h"
+#include "py_engine.h"
+#include "python_steps.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace penstock::bindings {
+
+namespace {
+
+// A failure limit as Python gives it: (count, 0) or a rate (numerator, denominator).
+using Limit = std::optional<std::pair<std::int64_t, std::int64_t>>;
+
+// A rate is only judged once this many tasks have been seen.
+constexpr std::uint64_t kProbation = 100;
+
+FailureLimit make_limit(const Limit& limit, bool whole_pipeline) {
+  if (!limit) return {};
+  const auto [numerator, denominator] = *limit;
+  return [=](const FailureCounts& counts) {
+    const auto failed =
+        static_cast<std::int64_t>(whole_pipeline ? counts.all_failed : counts.failed);
+    const std::uint64_t processed = whole_pipeline ? counts.all_processed : counts.processed;
+    if (denominator == 0) return numerator >= 0 && failed > numerator;
+    return processed >= kProbation && static_cast<__int128>(failed) * denominator >
+                                          static_cast<__int128>(processed) * numerator;
+  };
+}
+
+class EngineBuilder {
+ public:
+  EngineBuilder(int threads, int sources)
+      : callers_(std::make_shared<CallerLane>(threads, sources)) {}
+
+  void source(std::string name, nb::object iterable, bool continuous) {
+    builder_.add_source(std::move(name), iterate(std::move(iterable), continuous),
+                        {.lane = callers_});
+  }
+  void call(std::string name, nb::object op, int concurrency, bool ordered, const Limit& limit,
+            bool fatal) {
+    builder_.pipe(std::move(name), bindings::call(std::move(op), fatal),
+                  options(concurrency, ordered, limit, callers_));
+  }
+  void generate(std::string name, nb::object op, int concurrency, bool ordered,
+                const Limit& limit) {
+    builder_.stream(std::move(name), bindings::generate(std::move(op)),
+                    options(concurrency, ordered, limit, callers_));
+  }
+  void native(std::string name, const NativeOp& op, int concurrency, bool ordered,
+              const Limit& limit) {
+    native_concurrency_ = std::max(native_concurrency_, concurrency);
+    builder_.pipe(std::move(name), op.step, options(concurrency, ordered, limit, {}));
+  }
+  void collect(std::string name, Py_ssize_t n, bool drop_last) {
+    Aggregation made = bindings::collect(n, drop_last);
+    builder_.aggregate(std::move(name), made.step, made.flush, {.lane = callers_});
+  }
+  void aggregate(std::string name, nb::object aggregator, bool drop_last) {
+    Aggregation made = aggregate_with(std::move(aggregator), drop_last);
+    builder_.aggregate(std::move(name), made.step, made.flush, {.lane = callers_});
+  }
+  void disaggregate(std::string name) {
+    builder_.stream(std::move(name), take_apart(), {.lane = callers_});
+  }
+  int route(std::string name, nb::object router, int paths) {
+    builder_.route(std::move(name), choose_path(std::move(router), paths), paths,
+                   {.lane = callers_});
+    return builder_.last();
+  }
+
+  // A stage whose tasks are claimed on an event loop.
+  std::shared_ptr<TaskLane> loop(std::string name, const std::string& kind, int concurrency,
+                                 bool ordered, const Limit& limit) {
+    auto lane = std::make_shared<TaskLane>();
+    loops_.push_back(lane);
+    const StepFunction elsewhere = [](Context&) { return Step::done; };
+    if (kind == "source") {
+      builder_.add_source(std::move(name), elsewhere, {.lane = lane});
+    } else if (kind == "many") {
+      builder_.stream(std::move(name), elsewhere, options(concurrency, ordered, limit, lane));
+    } else {
+      builder_.pipe(std::move(name), elsewhere, options(concurrency, ordered, limit, lane));
+    }
+    return lane;
+  }
+
+  int last() const { return builder_.last(); }
+  void from(const std::vector<std::pair<int, int>>& outputs) {
+    std::vector<Port> ports;
+    for (const auto& [stage, port] : outputs) ports.emplace_back(stage, port);
+    builder_.from(std::move(ports));
+  }
+  void sink(int buffer_size) { builder_.add_sink(buffer_size); }
+
+  PyEngine* build(const Limit& limit, nb::object report) {
+    auto log = std::make_shared<FailureLog>(std::move(report));
+    BuildOptions wanted;
+    wanted.pool = native_concurrency_ == 0
+                      ? WorkerPool::none()
+                      : std::make_shared<WorkerPool>(static_cast<unsigned>(native_concurrency_));
+    wanted.too_many_failures = make_limit(limit, true);
+    wanted.report_failure = [log](const FailureReport& one) { log->add(one); };
+    wanted.kept_failures = 0;  // exceptions hold on to frames, and frames to data
+    return new PyEngine(must(builder_.build(std::move(wanted))), callers_, loops_, std::move(log));
+  }
+
+ private:
+  static StageOptions options(int concurrency, bool ordered, const Limit& limit,
+                              std::shared_ptr<Lane> lane) {
+    return {.concurrency = concurrency,
+            .order = ordered ? Order::input : Order::completion,
+            .lane = std::move(lane),
+            .too_many_failures = make_limit(limit, false)};
+  }
+
+  PipelineBuilder builder_;
+  std::shared_ptr<CallerLane> callers_;
+  std::vector<std::shared_ptr<TaskLane>> loops_;
+  int native_concurrency_ = 0;
+};
+
+nb::tuple take(PyEngine& engine, double timeout) {
+  PyEngine::Taken got = engine.take(timeout);
+  if (got.kind != PyEngine::Got::item)
+    return nb::make_tuple(static_cast<int>(got.kind), nb::none());
+  PyObject* object = to_python(got.item);
+  if (object == nullptr) throw nb::python_error();
+  return nb::make_tuple(0, nb::steal(object));
+}
+
+// Items one after the other. When something else than an item comes, `ended(kind)` raises what
+// there is to raise; if it returns, the iteration is over.
+struct ItemIterator {
+  PyEngine* engine;
+  nb::object owner;  // keeps the engine alive
+  double timeout;
+  nb::object ended;
+  bool over = false;
+};
+
+PyObject* next_item(PyObject* self) {
+  ItemIterator& items = *nb::inst_ptr<ItemIterator>(self);
+  if (items.over) return nullptr;
+  try {
+    PyEngine::Taken got = items.engine->take(items.timeout);
+    if (got.kind == PyEngine::Got::item) return to_python(got.item);
+    items.ended(static_cast<int>(got.kind));
+    items.over = true;
+  } catch (nb::python_error& error) {
+    error.restore();
+  }
+  return nullptr;
+}
+
+PyType_Slot iterator_slots[] = {
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(next_item)},
+    {0, nullptr},
+};
+
+nb::list stats(const PyEngine& engine) {
+  nb::list all;
+  const PipelineStats stats = engine.stats();
+  for (std::size_t i = 0; i < stats.stages.size(); ++i) {
+    const StageStats& stage = stats.stages[i];
+    nb::dict one;
+    one["name"] = stage.name;
+    one["concurrency"] = stage.concurrency;
+    one["running"] = stage.running;
+    one["items_in"] = stage.items_in;
+    one["items_out"] = stage.items_out;
+    one["dropped"] = stage.dropped;
+    one["failures"] = stage.failures;
+    one["tasks"] = stage.tasks;
+    one["task_seconds"] = stage.task_seconds;
+    one["mean"] = stage.mean_seconds;
+    one["p50"] = stage.p50_seconds;
+    one["p99"] = stage.p99_seconds;
+    one["waiting"] = stage.waiting_seconds;
+    one["blocked"] = stage.blocked_seconds;
+    one["queue_size"] = stage.queue_size;
+    one["queue_capacity"] = stage.queue_capacity;
+    one["queue_mean"] = stage.queue_mean;
+    one["gil_wait"] = engine.gil_wait(i);
+    all.append(one);
+  }
+  nb::dict sink;
+  sink["requests"] = stats.sink.requests;
+  sink["ready"] = stats.sink.ready;
+  sink["wait"] = stats.sink.wait_seconds;
+  sink["readiness"] = stats.sink.readiness();
+  sink["seconds"] = stats.seconds;
+  all.append(sink);
+  return all;
+}
+
+// (place of the stage, exception, input, failed, processed, all failed, all processed) each.
+nb::list fatal_failures(const PyEngine& engine) {
+  nb::list all;
+  for (const engine::FatalFailure& failure : engine.fatal_failures()) {
+    all.append(nb::make_tuple(engine.place_of(failure.stage), exception_of(failure.error),
+                              input_of(failure.error), failure.counts.failed,
+                              failure.counts.processed, failure.counts.all_failed,
+                              failure.counts.all_processed));
+  }
+  return all;
+}
+
+}  // namespace
+
+void bind_pipeline(nb::module_& m) {
+  nb::class_<NativeOp>(m, "NativeOp", "A function that pipelines run without the GIL.")
+      .def_ro("name", &NativeOp::name);
+
+  nb::class_<LoopTask>(m, "LoopTask", "A task that an event loop is working on.")
+      .def_prop_ro("item", &LoopTask::item)
+      .def_prop_ro("resumed", &LoopTask::resumed);
+
+  nb::class_<TaskLane>(m, "TaskLane", "Where an event loop claims and completes tasks.")
+      .def("fileno", &TaskLane::fileno)
+      .def("set_idle", &TaskLane::set_idle, "idle"_a)
+      .def("acknowledge", &TaskLane::acknowledge)
+      .def("claim", &TaskLane::claim)
+      .def("finish", &TaskLane::finish, "task"_a, "result"_a.none())
+      .def("fail", &TaskLane::fail, "task"_a, "exception"_a, "input"_a.none(), "fatal"_a = false)
+      .def("again", &TaskLane::again, "task"_a, "output"_a.none(), "kept"_a.none())
+      .def("end_epoch", &TaskLane::end_epoch, "task"_a)
+      .def("end_source", &TaskLane::end_source, "task"_a)
+      .def("abandon", &TaskLane::abandon, "task"_a)
+      .def("flush", &TaskLane::flush)
+      .def_prop_ro("has_chores", &TaskLane::has_chores);
+
+  nb::class_<ItemIterator>(m, "ItemIterator", nb::type_slots(iterator_slots),
+                           "Iterates over the items of a pipeline.");
+
+  nb::class_<PyEngine>(m, "Engine", nb::is_weak_referenceable(), "A pipeline of native stages.")
+      .def("start", &PyEngine::start)
+      .def("request_stop", &PyEngine::request_stop)
+      .def("stop", &PyEngine::stop, "timeout"_a)
+      .def("take", &take, "timeout"_a)
+      .def(
+          "items",
+          [](nb::object self, double timeout, nb::object ended) {
+            return ItemIterator{nb::cast<PyEngine*>(self), self, timeout, std::move(ended)};
+          },
+          "timeout"_a, "ended"_a)
+      .def("stats", &stats, nb::sig("def stats(self) -> list[dict[str, typing.Any]]"))
+      .def("fatal_failures", &fatal_failures,
+           nb::sig("def fatal_failures(self) -> list[tuple[typing.Any, ...]]"));
+
+  nb::class_<EngineBuilder>(m, "EngineBuilder", "Collects the stages of a pipeline.")
+      .def(nb::init<int, int>(), "threads"_a, "sources"_a)
+      .def("source", &EngineBuilder::source, "name"_a, "iterable"_a, "continuous"_a)
+      .def("call", &EngineBuilder::call, "name"_a, "op"_a, "concurrency"_a, "ordered"_a,
+           "limit"_a.none(), "fatal"_a = false)
+      .def("generate", &EngineBuilder::generate, "name"_a, "op"_a, "concurrency"_a, "ordered"_a,
+           "limit"_a.none())
+      .def("native", &EngineBuilder::native, "name"_a, "op"_a, "concurrency"_a, "ordered"_a,
+           "limit"_a.none())
+      .def("collect", &EngineBuilder::collect, "name"_a, "n"_a, "drop_last"_a)
+      .def("aggregate", &EngineBuilder::aggregate, "name"_a, "aggregator"_a, "drop_last"_a)
+      .def("disaggregate", &EngineBuilder::disaggregate, "name"_a)
+      .def("route", &EngineBuilder::route, "name"_a, "router"_a, "paths"_a)
+      .def("loop", &EngineBuilder::loop, "name"_a, "kind"_a, "concurrency"_a, "ordered"_a,
+           "limit"_a.none())
+      .def("last", &EngineBuilder::last)
+      .def("from_outputs", &EngineBuilder::from, "outputs"_a)
+      .def("sink", &EngineBuilder::sink, "buffer_size"_a)
+      .def("build", &EngineBuilder::build, "limit"_a.none(), "report"_a,
+           nb::rv_policy::take_ownership);
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,165 @@
+#include "py_engine.h"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "engine/access.h"
+#include "engine/clock.h"
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+namespace {
+
+// Waiting is cut into pieces of this length, so that Ctrl-C is answered.
+constexpr std::int64_t kSignalNs = 20'000'000;
+
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+}  // namespace
+
+nb::object exception_of(const Error& error) {
+  if (const PythonFailure* failure = python_failure_of(error)) {
+    return nb::borrow(failure->exception.get());
+  }
+  try {
+    raise(error);
+  } catch (nb::python_error& raised) {
+    return nb::borrow(raised.value());
+  }
+}
+
+nb::object input_of(const Error& error) {
+  const PythonFailure* failure = python_failure_of(error);
+  if (failure == nullptr || failure->input.get() == nullptr) return nb::none();
+  return nb::borrow(failure->input.get());
+}
+
+void FailureLog::add(const FailureReport& report) {
+  {
+    std::lock_guard hold(lock_);
+    waiting_.push_back(report);
+  }
+  if (PyGILState_Check()) flush();
+}
+
+void FailureLog::flush() {
+  std::vector<FailureReport> reports;
+  {
+    std::lock_guard hold(lock_);
+    reports.swap(waiting_);
+  }
+  for (const FailureReport& report : reports) {
+    try {
+      nb::handle(report_.get())(report.stage, report.task, exception_of(report.error),
+                                input_of(report.error));
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("the failure log of a penstock pipeline");
+    }
+  }
+}
+
+PyEngine::PyEngine(Pipeline pipeline, std::shared_ptr<CallerLane> callers,
+                   std::vector<std::shared_ptr<TaskLane>> loops, std::shared_ptr<FailureLog> log)
+    : pipeline_(std::move(pipeline)),
+      engine_(engine::Access::engine_of(pipeline_)),
+      callers_(std::move(callers)),
+      loops_(std::move(loops)),
+      log_(std::move(log)) {}
+
+PyEngine::~PyEngine() {
+  if (!python_is_ending()) stop(std::chrono::duration<double>(Pipeline::kStopTimeout).count());
+}
+
+void PyEngine::start() {
+  callers_->serve(engine_);
+  for (const auto& loop : loops_) loop->serve(engine_);
+  must(engine_->start());
+}
+
+void PyEngine::request_stop() {
+  engine_->request_stop();
+}
+
+std::optional<std::string> PyEngine::shut_down(double timeout) {
+  const Status stopped = engine_->stop(nanoseconds(timeout), true);
+  callers_->end();
+  if (stopped.ok()) return std::nullopt;
+  return stopped.error().message();
+}
+
+std::optional<std::string> PyEngine::stop(double timeout) {
+  std::optional<std::string> stuck;
+  {
+    nb::gil_scoped_release released;
+    stuck = shut_down(timeout);
+  }
+  for (const auto& loop : loops_) loop->retire();
+  log_->flush();
+  return stuck;
+}
+
+PyEngine::Taken PyEngine::take(double timeout) {
+  Delivery got;
+  if (kept_) {
+    got = std::move(*kept_);
+    kept_.reset();
+  } else {
+    // What is ready is taken without letting go of the GIL.
+    got = engine_->get_item(std::chrono::nanoseconds(0));
+  }
+  if (got.kind == Delivery::Kind::timeout && timeout != 0) {
+    const std::int64_t deadline = engine::now_ns() + nanoseconds(timeout).count();
+    while (got.kind == Delivery::Kind::timeout) {
+      std::int64_t wait = kSignalNs;
+      if (timeout > 0) wait = std::min(wait, deadline - engine::now_ns());
+      if (wait <= 0) break;
+      {
+        nb::gil_scoped_release released;
+        got = engine_->get_item(std::chrono::nanoseconds(wait));
+      }
+      if (PyErr_CheckSignals() != 0) {
+        if (got.kind != Delivery::Kind::timeout) kept_ = std::move(got);
+        throw nb::python_error();
+      }
+    }
+  }
+  if (got.kind != Delivery::Kind::item) log_->flush();
+  switch (got.kind) {
+    case Delivery::Kind::item:
+      return {Got::item, std::move(got.item)};
+    case Delivery::Kind::epoch_end:
+      return {Got::epoch_end, {}};
+    case Delivery::Kind::end:
+      return {Got::end, {}};
+    case Delivery::Kind::timeout:
+      return {Got::timeout, {}};
+    case Delivery::Kind::failed:
+      break;
+  }
+  return {got.error->code() == Code::closed ? Got::stopped : Got::failed, {}};
+}
+
+PipelineStats PyEngine::stats() const {
+  return engine_->stats();
+}
+
+double PyEngine::gil_wait(std::size_t stage) const {
+  return callers_->gil_wait(engine_->flow()[stage]);
+}
+
+std::vector<engine::FatalFailure> PyEngine::fatal_failures() const {
+  return engine_->fatal_failures();
+}
+
+std::size_t PyEngine::place_of(const engine::Stage* stage) const {
+  const auto& flow = engine_->flow();
+  return static_cast<std::size_t>(std::find(flow.begin(), flow.end(), stage) - flow.begin());
+}
+
+}  // namespace penstock::bindings

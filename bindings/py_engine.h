@@ -1,0 +1,76 @@
+// A running engine as Python sees it: items come out as objects, failures as exceptions.
+//
+// Members are called with the GIL held, by one consumer at a time; stop and the destructor let go
+// of it while they wait.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caller_lane.h"
+#include "penstock/pipeline.h"
+#include "python_value.h"
+#include "task_lane.h"
+
+namespace penstock::bindings {
+
+// Failures on their way to the logger. Native workers do not run Python: what happens on them is
+// reported by the next thread that does.
+class FailureLog {
+ public:
+  // report(stage, task, exception, input)
+  explicit FailureLog(nanobind::object report) : report_(report.release().ptr()) {}
+  void add(const FailureReport& report);
+  void flush();  // with the GIL
+
+ private:
+  PyValue report_;
+  std::mutex lock_;
+  std::vector<FailureReport> waiting_;
+};
+
+// The exception that stands for an error (one is made for native errors), and the item it is about.
+nanobind::object exception_of(const Error& error);
+nanobind::object input_of(const Error& error);
+
+class PyEngine {
+ public:
+  enum class Got { item, epoch_end, end, failed, timeout, stopped };
+  struct Taken {
+    Got kind;
+    Item item;
+  };
+
+  PyEngine(Pipeline pipeline, std::shared_ptr<CallerLane> callers,
+           std::vector<std::shared_ptr<TaskLane>> loops, std::shared_ptr<FailureLog> log);
+  ~PyEngine();
+
+  void start();
+  void request_stop();
+  // Returns the names of stages in which something was abandoned.
+  std::optional<std::string> stop(double timeout);
+  // A negative timeout waits for ever. Throws what a signal handler raised; nothing is lost by it.
+  Taken take(double timeout);
+
+  PipelineStats stats() const;
+  double gil_wait(std::size_t stage) const;  // of a stage by its place in the flow
+  std::vector<engine::FatalFailure> fatal_failures() const;
+  std::size_t place_of(const engine::Stage* stage) const;
+
+ private:
+  std::optional<std::string> shut_down(double timeout);
+
+  Pipeline pipeline_;
+  std::shared_ptr<engine::Engine> engine_;
+  std::shared_ptr<CallerLane> callers_;
+  std::vector<std::shared_ptr<TaskLane>> loops_;
+  std::shared_ptr<FailureLog> log_;
+  std::optional<Delivery> kept_;  // taken when a signal came
+};
+
+}  // namespace penstock::bindings

@@ -1,0 +1,110 @@
+"""What a pipeline measures of itself, and the table that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StageStats:
+    """One stage at one moment. Times are in seconds; task times are those of single tasks."""
+
+    name: str
+    concurrency: int = 1
+    running: int = 0
+    items_in: int = 0
+    items_out: int = 0
+    dropped: int = 0
+    failures: int = 0
+    tasks: int = 0
+    task_seconds: float = 0.0
+    mean: float = 0.0
+    p50: float = 0.0
+    p99: float = 0.0
+    waiting: float = 0.0
+    """Time in which it could have started a task but had no input."""
+    blocked: float = 0.0
+    """Time in which it could have started a task but the next stage had no room."""
+    queue_size: int = 0
+    queue_capacity: int = 0
+    queue_mean: float = 0.0
+    """How many items the next stage found waiting, on average."""
+    gil_wait: float = 0.0
+    """Time spent waiting for the GIL before its tasks."""
+    elapsed: float = 0.0
+    readiness: float | None = None
+    """For the sink: the share of requests that found an item waiting."""
+
+    @property
+    def throughput(self) -> float:
+        """Items out per second."""
+        return self.items_out / self.elapsed if self.elapsed > 0 else 0.0
+
+
+def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[StageStats]:
+    """The engine's records under the stages' names, the sink last."""
+    *stages, sink = records
+    elapsed = sink["seconds"]
+    stats = [
+        StageStats(**{**record, "name": name, "elapsed": elapsed})
+        for record, name in zip(stages, names, strict=False)
+    ]
+    last = stages[-1]
+    stats.append(
+        StageStats(
+            name=names[-1],
+            items_in=last["items_out"],
+            items_out=sink["requests"],
+            blocked=0.0,
+            waiting=sink["wait"],
+            queue_size=last["queue_size"],
+            queue_capacity=last["queue_capacity"],
+            queue_mean=last["queue_mean"],
+            elapsed=elapsed,
+            readiness=sink["readiness"],
+        )
+    )
+    return stats
+
+
+def _time(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1 or unit == "us":
+            return f"{seconds * factor:.3g} {unit}"
+    raise AssertionError
+
+
+def table(stats: Sequence[StageStats]) -> str:
+    """The stages as text, a line each."""
+    head = ("stage", "items/s", "p50", "p99", "waiting", "blocked", "queue", "GIL wait", "failed")
+    rows = [head]
+    for one in stats:
+        share = lambda t, one=one: f"{t / one.elapsed:.0%}" if one.elapsed > 0 else "-"
+        if one.readiness is None:
+            rows.append(
+                (
+                    one.name,
+                    f"{one.throughput:,.0f}",
+                    _time(one.p50),
+                    _time(one.p99),
+                    share(one.waiting),
+                    share(one.blocked),
+                    f"{one.queue_mean:.1f}/{one.queue_capacity}",
+                    share(one.gil_wait),
+                    str(one.failures),
+                )
+            )
+        else:
+            ready = f"ready {one.readiness:.0%}"
+            rows.append(
+                (one.name, f"{one.throughput:,.0f}", "", "", share(one.waiting), "", "", ready, "")
+            )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,320 @@
+"""The life of a pipeline: every way to leave one, and nothing is left behind."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from penstock.pipeline import PipelineBuilder
+
+
+def endless(**options):
+    def items():
+        i = 0
+        while True:
+            yield i
+            i += 1
+
+    builder = PipelineBuilder().add_source(items()).pipe(lambda x: x, concurrency=2).add_sink(3)
+    return builder.build(num_threads=2, **options)
+
+
+def our_threads():
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as file:
+                names.append(file.read().strip())
+        except FileNotFoundError:
+            pass
+    return [name for name in names if name.startswith("penstock")]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left():
+    assert our_threads() == []
+    yield
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while our_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert our_threads() == []
+
+
+def script(text, timeout=30):
+    """Runs a program of its own; gives its result and how long it took."""
+    begun = time.monotonic()
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    return result, time.monotonic() - begun
+
+
+def test_breaking_out_of_the_loop():
+    pipeline = endless()
+    with pipeline.auto_stop():
+        for item in pipeline:
+            if item == 10:
+                break
+        assert next(iter(pipeline)) == 11  # a new loop goes on with the next item
+
+
+def test_an_exception_in_the_loop():
+    pipeline = endless()
+    with pytest.raises(ZeroDivisionError), pipeline.auto_stop():
+        for item in pipeline:
+            1 / (item - 5)
+
+
+def test_del_without_stop():
+    pipeline = endless()
+    pipeline.start()
+    pipeline.get_item(timeout=20)
+    assert our_threads()
+    del pipeline
+
+
+def test_an_iterator_keeps_its_pipeline():
+    items = iter(endless())
+    assert [next(items) for _ in range(3)] == [0, 1, 2]
+
+
+def test_starting_and_stopping_twice():
+    pipeline = endless()
+    pipeline.stop()  # before start: nothing
+    pipeline.start()
+    with pytest.raises(RuntimeError, match="already started"):
+        pipeline.start()
+    pipeline.stop()
+    pipeline.stop()
+    with pytest.raises(RuntimeError, match="already started"):
+        pipeline.start()
+
+
+def test_a_second_iteration_is_empty_and_get_item_says_eof():
+    pipeline = PipelineBuilder().add_source(range(3)).add_sink().build()
+    with pipeline.auto_stop():
+        assert list(pipeline) == [0, 1, 2]
+        assert list(pipeline) == []
+        with pytest.raises(EOFError, match="Reached the end of the pipeline"):
+            pipeline.get_item()
+
+
+def test_what_waits_at_the_sink_can_be_read_after_stop():
+    pipeline = PipelineBuilder().add_source(range(3)).add_sink(5).build()
+    with pipeline.auto_stop():
+        assert pipeline.get_item(timeout=20) == 0
+        time.sleep(0.1)
+    assert list(pipeline) == [1, 2]
+    with pytest.raises(EOFError):
+        pipeline.get_item()
+
+
+def test_a_timeout_loses_nothing():
+    gate = threading.Event()
+
+    def wait(x):
+        gate.wait(20)
+        return x
+
+    pipeline = PipelineBuilder().add_source(range(2)).pipe(wait).add_sink().build()
+    with pipeline.auto_stop():
+        with pytest.raises(TimeoutError, match="not available after 0.05 sec"):
+            pipeline.get_item(timeout=0.05)
+        items = pipeline.get_iterator(timeout=0.05)
+        with pytest.raises(TimeoutError):
+            next(items)
+        gate.set()
+        time.sleep(0.05)
+        assert list(items) == [0, 1]
+
+
+def test_stopping_with_full_queues_is_quick():
+    for _ in range(20):
+        pipeline = endless()
+        pipeline.start()
+        pipeline.get_item(timeout=20)
+        begun = time.monotonic()
+        pipeline.stop()
+        assert time.monotonic() - begun < 5
+
+
+def test_a_long_call_is_abandoned_and_named(caplog):
+    done = threading.Event()
+
+    def sleeper(x):
+        done.wait(20)
+        return x
+
+    pipeline = PipelineBuilder().add_source(range(2)).pipe(sleeper).add_sink().build()
+    pipeline.start()
+    time.sleep(0.1)
+    begun = time.monotonic()
+    pipeline.stop(timeout=0.1)
+    assert time.monotonic() - begun < 5
+    assert any("sleeper" in record.message for record in caplog.records)
+    done.set()
+
+
+def test_async_stages_are_cancelled():
+    script_text = """
+        import asyncio, time
+        from penstock.pipeline import PipelineBuilder
+        cancelled = []
+        async def op(x):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled.append(x)
+                raise
+        p = PipelineBuilder().add_source(range(9)).pipe(op, concurrency=4).add_sink().build()
+        p.start()
+        time.sleep(0.3)
+        begun = time.monotonic()
+        p.stop()
+        assert time.monotonic() - begun < 1, time.monotonic() - begun
+        assert sorted(cancelled) == [0, 1, 2, 3], cancelled
+    """
+    result, _ = script(script_text)
+    assert result.returncode == 0, result.stderr
+
+
+def test_interpreter_exit_with_a_running_pipeline():
+    result, took = script("""
+        from penstock.pipeline import PipelineBuilder
+        import itertools
+        p = PipelineBuilder().add_source(itertools.count()).pipe(lambda x: x).add_sink().build()
+        print(p.get_item())
+    """)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "0\n", "")
+    assert took < 10
+
+
+@pytest.mark.parametrize("where", ["op", "source", "async"])
+def test_exit_does_not_wait_for_a_function_that_sleeps_for_a_minute(where):
+    result, took = script(f"""
+        import asyncio, time
+        from penstock.pipeline import PipelineBuilder
+        def items():
+            yield 0
+            if {where!r} == "source":
+                time.sleep(60)
+            yield 1
+        def op(x):
+            if {where!r} == "op" and x == 1:
+                time.sleep(60)
+            return x
+        async def later(x):
+            if {where!r} == "async" and x == 1:
+                await asyncio.sleep(60)
+            return x
+        p = PipelineBuilder().add_source(items()).pipe(op).pipe(later).add_sink().build()
+        assert p.get_item() == 0
+        time.sleep(0.2)
+    """)
+    assert result.returncode == 0, result.stderr
+    assert took < 15
+
+
+def test_ctrl_c_while_waiting_is_answered_and_the_pipeline_goes_on():
+    result, _ = script("""
+        import os, signal, threading, time
+        from penstock.pipeline import PipelineBuilder
+        go = threading.Event()
+        def wait(x):
+            go.wait(20)
+            return x
+        p = PipelineBuilder().add_source(range(3)).pipe(wait).add_sink().build()
+        with p.auto_stop():
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            begun = time.monotonic()
+            try:
+                p.get_item()
+            except KeyboardInterrupt:
+                took = time.monotonic() - begun
+            assert took < 2, took
+            go.set()
+            assert list(p) == [0, 1, 2]
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_ctrl_c_ends_a_program():
+    program = textwrap.dedent("""
+        import time
+        from penstock.pipeline import PipelineBuilder
+        def slow(x):
+            time.sleep(0.01)
+            return x
+        p = PipelineBuilder().add_source(iter(int, 1)).pipe(slow).add_sink().build()
+        with p.auto_stop():
+            print("running", flush=True)
+            for _ in p:
+                pass
+    """)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "running\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode in (1, -signal.SIGINT, 130)
+    assert "KeyboardInterrupt" in stderr and "Fatal" not in stderr
+
+
+def test_fork_while_running():
+    result, _ = script("""
+        import os, sys
+        from penstock.pipeline import PipelineBuilder
+        def make():
+            return PipelineBuilder().add_source(iter(int, 1)).pipe(lambda x: x).add_sink().build()
+        p = make()
+        p.start()
+        p.get_item()
+        child = os.fork()
+        if child == 0:
+            try:
+                p.get_item()
+            except RuntimeError as error:
+                assert "belongs to the parent process" in str(error)
+            else:
+                os._exit(1)
+            p.stop()
+            mine = make()  # a new pipeline works in the child
+            assert mine.get_item() == 0
+            mine.stop()
+            del p
+            sys.exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0, status
+        assert p.get_item() == 0
+        p.stop()
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_thousand_pipelines_leave_no_thread_and_no_file():
+    def files():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = files()
+    for i in range(300):
+        pipeline = endless()
+        pipeline.start()
+        for _ in range(i % 4):
+            pipeline.get_item(timeout=20)
+        if i % 2:
+            pipeline.stop()
+        del pipeline
+    gc.collect()
+    assert files() <= before + 1
