@@ -28,7 +28,7 @@ enum class ScratchUse : std::uint8_t {
 
 class ScratchLease {
  public:
-  static constexpr std::size_t kKeepBytes = std::size_t{32} << 20;
+  static constexpr std::size_t kKeepBytes = std::size_t{16} << 20;
 
   ScratchLease(ScratchUse use, std::size_t size) noexcept;
   ~ScratchLease();
