@@ -9,6 +9,7 @@
 #include "media/image/codecs.h"
 #include "media/image/png_file.h"
 #include "media/image/png_rows.h"
+#include "media/image/png_unfilter.h"
 #include "media/image/scratch.h"
 
 namespace penstock::media {

@@ -7,59 +7,6 @@
 namespace penstock::media {
 namespace {
 
-// Pixel by pixel, the pixel's bytes held in registers: a byte depends on the one to its left.
-template <int Step>
-void undo_sub(std::uint8_t* row, std::int64_t bytes) {
-  std::uint8_t left[Step] = {};
-  for (std::int64_t i = 0; i + Step <= bytes; i += Step) {
-    for (int k = 0; k < Step; ++k) row[i + k] = left[k] = std::uint8_t(row[i + k] + left[k]);
-  }
-}
-
-template <int Step>
-void undo_average(std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes) {
-  std::uint8_t left[Step] = {};
-  for (std::int64_t i = 0; i + Step <= bytes; i += Step) {
-    for (int k = 0; k < Step; ++k) {
-      row[i + k] = left[k] = std::uint8_t(row[i + k] + (left[k] + above[i + k]) / 2);
-    }
-  }
-}
-
-template <int Step>
-void undo_paeth(std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes) {
-  std::uint8_t left[Step] = {}, corner[Step] = {};
-  for (std::int64_t i = 0; i + Step <= bytes; i += Step) {
-    for (int k = 0; k < Step; ++k) {
-      const std::uint8_t up = above[i + k];
-      row[i + k] = left[k] = std::uint8_t(row[i + k] + png_paeth(left[k], up, corner[k]));
-      corner[k] = up;
-    }
-  }
-}
-
-template <int Step>
-bool undo(int type, std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes) {
-  switch (type) {
-    case 0:
-      return true;
-    case 1:
-      undo_sub<Step>(row, bytes);
-      return true;
-    case 2:
-      for (std::int64_t i = 0; i < bytes; ++i) row[i] = std::uint8_t(row[i] + above[i]);
-      return true;
-    case 3:
-      undo_average<Step>(row, above, bytes);
-      return true;
-    case 4:
-      undo_paeth<Step>(row, above, bytes);
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::uint16_t big16(const std::uint8_t* p) {
   return std::uint16_t(p[0] << 8 | p[1]);
 }
@@ -164,26 +111,6 @@ void expand_palette(const PngFile& file, Native native, const std::uint8_t* from
 }
 
 }  // namespace
-
-bool unfilter_png_row(int type, std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes,
-                      int step) noexcept {
-  switch (step) {
-    case 1:
-      return undo<1>(type, row, above, bytes);
-    case 2:
-      return undo<2>(type, row, above, bytes);
-    case 3:
-      return undo<3>(type, row, above, bytes);
-    case 4:
-      return undo<4>(type, row, above, bytes);
-    case 6:
-      return undo<6>(type, row, above, bytes);
-    case 8:
-      return undo<8>(type, row, above, bytes);
-    default:
-      return false;
-  }
-}
 
 Native png_native(const PngFile& file, PixelMode mode) noexcept {
   const bool deep = file.depth == 16;

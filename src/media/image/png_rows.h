@@ -1,30 +1,14 @@
-// Rows of a PNG: undoing the filters, and spreading packed samples to whole bytes.
+// Rows of a PNG, unfiltered: what pixels they hold, and spreading packed samples to whole bytes.
 //
 // Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "media/image/pixel_rows.h"
 #include "media/image/png_file.h"
 
 namespace penstock::media {
-
-// Filter 4's guess: of left, up and corner the one nearest to left + up - corner.
-inline std::uint8_t png_paeth(int left, int up, int corner) {
-  const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
-            to_corner = std::abs(left + up - 2 * corner);
-  return std::uint8_t(to_left <= to_up && to_left <= to_corner ? left
-                      : to_up <= to_corner                     ? up
-                                                               : corner);
-}
-
-// Undoes filter `type` (0 to 4) on a row of `bytes` bytes, in place. `above` is the row above,
-// already undone, or a row of zeros. `step` is the distance to the pixel on the left in bytes: 1,
-// 2, 3, 4, 6 or 8. False if there is no such filter.
-bool unfilter_png_row(int type, std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes,
-                      int step) noexcept;
 
 // What expand_png_row will produce for `mode`.
 Native png_native(const PngFile& file, PixelMode mode) noexcept;

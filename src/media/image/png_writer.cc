@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "media/image/png_rows.h"
+#include "media/image/png_unfilter.h"
 #include "media/image/scratch.h"
 
 namespace penstock::media {
