@@ -1,0 +1,253 @@
+"""Measures penstock.pipeline beside its peers, in one run, and prints Markdown tables.
+
+    run.py [--quick] [--rounds N] [case ...]      --install-peers fetches the peers first
+
+Every figure comes from a process of its own. The contenders of a case take turns, round after
+round, so that a change in the machine's load meets all of them.
+"""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import cases
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / "build" / "bench-peers"
+sys.path.append(str(PEERS))  # last: what .venv has comes first
+
+
+@dataclass(frozen=True)
+class Case:
+    """A measurement: how much work for each contender (about a second each), how to show it."""
+
+    title: str
+    wanted: str
+    function: str
+    work: dict[str, int]
+    arguments: tuple[int, ...] = ()
+    unit: str = "items/s"
+
+
+CASES = {
+    "noop1": Case(
+        "One no-op Python stage",
+        "200 x spdl, 5 x threads + queue.Queue; goal 1,000,000/s",
+        "noop",
+        {"penstock": 800_000, "spdl": 2_000, "threads": 80_000, "asyncio": 150_000},
+        (1,),
+    ),
+    "noop4": Case(
+        "Four no-op Python stages",
+        "200 x spdl",
+        "noop",
+        {"penstock": 300_000, "spdl": 800, "threads": 30_000, "asyncio": 60_000},
+        (4,),
+    ),
+    "sha256": Case(
+        "sha256 of 200 KB, concurrency 2",
+        "95% of two independent threads",
+        "sha256",
+        {"penstock": 8_000, "two threads": 8_000, "threads": 8_000, "spdl": 1_200},
+    ),
+    "async": Case(
+        "Async stage sleeping 1 ms, concurrency 64",
+        "90% of 64 bare asyncio workers over one iterator",
+        "async_sleep",
+        {"penstock": 30_000, "asyncio": 30_000, "spdl": 2_000},
+    ),
+    "main": Case(
+        "Pure-Python work in the main thread while one worker is busy, median of 15 ms steps",
+        "slowed by less than 3%",
+        "main_thread",
+        {"penstock": 100, "alone": 100, "threads": 100, "spdl": 100},
+        unit="s",
+    ),
+    "start": Case(
+        "Start to first item, stop from full queues; four no-op stages",
+        "under 5 ms each",
+        "start_stop",
+        {"penstock": 15, "spdl": 8, "threads": 15},
+        unit="s",
+    ),
+    "memory": Case(
+        "Memory: growth from a tenth of the items to the end",
+        "flat after 10 million items",
+        "memory",
+        {"penstock": 10_000_000},
+        unit="bytes",
+    ),
+}
+NOTES = {
+    "main": "The worker runs hashlib.sha256 over 64 MB again and again: a stand-in for a native "
+    "op, which would never ask for the GIL at all.",
+    "memory": "Only Penstock: the peers would take minutes to hours for ten million items.",
+}
+
+
+def measure_here(name: str, contender: str, work: int, extra: list[int]) -> None:
+    """In a process of its own: one contender, once."""
+    case = CASES[name]
+    sample = getattr(cases, case.function)(contender, work, *case.arguments, *extra)
+    with open("/proc/self/status") as file:
+        peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    print(json.dumps({**asdict(sample), "peak": peak * 1024, "work": work}))
+
+
+def measure(name: str, contender: str, work: int, extra: list[int]) -> dict[str, Any] | str:
+    """A sample, or why there is none."""
+    command = [sys.executable, __file__, "--one", name, contender, str(work), *map(str, extra)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        return "took over 600 s"
+    if done.returncode != 0:
+        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def amount(case: Case, work: int, quick: bool) -> int:
+    if not quick:
+        return work
+    if case.function == "memory":
+        return work // 10
+    return max(work // 4 // 8 * 8, 5)
+
+
+def run(name: str, rounds: int, quick: bool) -> None:
+    case = CASES[name]
+    extra = [cases.calibrate()] if case.function == "main_thread" else []
+    samples: dict[str, list[dict[str, Any]]] = {contender: [] for contender in case.work}
+    missing: dict[str, str] = {}
+    if "spdl" in case.work and importlib.util.find_spec("spdl") is None:
+        missing["spdl"] = "not installed (run with --install-peers)"
+    for _ in range(1 if case.function == "memory" else rounds):
+        for contender, work in case.work.items():
+            if contender in missing:
+                continue
+            got = measure(name, contender, amount(case, work, quick), extra)
+            if isinstance(got, str):
+                missing[contender] = got
+            else:
+                samples[contender].append(got)
+    print(f"\n### {case.title}\n\nWanted: {case.wanted}.{' ' if name in NOTES else ''}", end="")
+    print(NOTES.get(name, ""), end="\n\n")
+    {"memory": show_memory}.get(case.function, show)(case, samples)
+    for contender, why in missing.items():
+        print(f"\n{contender}: no figure: {why}")
+    sys.stdout.flush()
+
+
+def figure(case: Case, value: float) -> str:
+    return f"{value:,.0f}" if case.unit == "items/s" else f"{value * 1e3:.2f} ms"
+
+
+def show(case: Case, samples: dict[str, list[dict[str, Any]]]) -> None:
+    """Best and median of the rounds; the ratios are Penstock's figure over the contender's."""
+    pick = max if case.unit == "items/s" else min
+    ours = [sample["value"] for sample in samples["penstock"]]
+    stops = case.function == "start_stop"
+    rows = ["| | best | median | penstock / it, best | median | CPU s | peak MB | checked |"]
+    if stops:
+        rows = ["| | start: best | median | stop: best | median | CPU s | peak MB | checked |"]
+    rows.append("|---|---|---|---|---|---|---|---|")
+    for contender, taken in samples.items():
+        if not taken:
+            continue
+        values = [sample["value"] for sample in taken]
+        cells = [contender, figure(case, pick(values)), figure(case, statistics.median(values))]
+        if stops:
+            stopped = [sample["extra"]["stop"] for sample in taken]
+            cells += [figure(case, min(stopped)), figure(case, statistics.median(stopped))]
+        elif ours:
+            cells.append(f"{pick(ours) / pick(values):.3g}")
+            cells.append(f"{statistics.median(ours) / statistics.median(values):.3g}")
+        else:
+            cells += ["", ""]
+        cpu = statistics.median(sample["cpu"] for sample in taken)
+        wall = statistics.median(sample["seconds"] for sample in taken)
+        cells.append(f"{cpu:.2f} in {wall:.2f} s")
+        cells.append(f"{max(sample['peak'] for sample in taken) / 1e6:.0f}")
+        cells.append(taken[-1]["checked"])
+        rows.append("| " + " | ".join(cells) + " |")
+    print("\n".join(rows))
+
+
+def show_memory(case: Case, samples: dict[str, list[dict[str, Any]]]) -> None:
+    print(
+        "| | after a tenth | at the end | growth | items/s | checked |\n|---|---|---|---|---|---|"
+    )
+    for contender, taken in samples.items():
+        for one in taken:
+            early, late = (one["extra"][when] / 1e6 for when in ("early", "late"))
+            print(
+                f"| {contender} | {early:.1f} MB | {late:.1f} MB | {late - early:+.2f} MB "
+                f"| {one['work'] / one['seconds']:,.0f} | {one['checked']} |"
+            )
+
+
+def install_peers() -> None:
+    requirements = ROOT / "benchmarks" / "requirements.txt"
+    stamp = PEERS / "requirements.txt"
+    if stamp.exists() and stamp.read_text() == requirements.read_text():
+        return
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*pip, "--upgrade", "--target", str(PEERS), "-r", str(requirements)])
+    if done.returncode == 0:
+        stamp.write_text(requirements.read_text())
+    else:
+        print("the peers could not be installed; Penstock is measured without them")
+
+
+def version(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{package} is missing"
+
+
+def machine() -> str:
+    with open("/proc/cpuinfo") as file:
+        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0))
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    return (
+        f"{cores} cores ({models[0] if models else platform.machine()}), Linux, "
+        f"Python {platform.python_version()}, {version('penstock')}, {version('spdl')}; "
+        f"load at the start {load}"
+    )
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--one"]:
+        name, contender, work, *extra = sys.argv[2:]
+        measure_here(name, contender, int(work), [int(one) for one in extra])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(CASES)}")
+    parser.add_argument("--quick", action="store_true", help="a quarter of the work, three rounds")
+    parser.add_argument("--rounds", type=int, help="how often each contender runs (5)")
+    parser.add_argument("--install-peers", action="store_true")
+    options = parser.parse_args()
+    unknown = set(options.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    if options.install_peers:
+        install_peers()
+    rounds = options.rounds or (3 if options.quick else 5)
+    print(f"{machine()}. {rounds} rounds, taking turns. Sinks of {cases.flows.SINK}.")
+    for name in options.cases or CASES:
+        run(name, rounds, options.quick)
+
+
+if __name__ == "__main__":
+    main()
