@@ -124,6 +124,7 @@ void CallerLane::run(unsigned worker) {
       found = engine->exchange(number, claim, more, chores);
     }
     engine->carry_out(chores);
+    release_put_aside();
     state = PyEval_SaveThread();
     if (!more) sched_yield();  // somebody else may want the GIL
   }

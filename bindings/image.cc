@@ -19,8 +19,10 @@
 #include "errors.h"
 #include "media/image/batch.h"
 #include "media/image/crop_request.h"
+#include "native_op.h"
 #include "penstock/media.h"
 #include "penstock/tensor.h"
+#include "python_value.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -270,6 +272,27 @@ nb::bytes encode(nb::handle array, std::string_view format, int quality,
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+// The same for pipelines: bytes in, a Tensor out, on a native worker.
+NativeOp decode_op(std::string_view mode, bool strict, bool orientation, std::int64_t max_pixels,
+                   std::optional<SizeTuple> size, std::optional<BoxTuple> box, bool centre,
+                   std::optional<std::int64_t> resize_short, std::string_view interpolation,
+                   bool flip, bool exact, double min_left) {
+  const DecodeOptions options = options_of(mode, strict, orientation, max_pixels);
+  const CropRequest request =
+      request_of(size, box, centre, resize_short, interpolation, flip, exact, min_left);
+  return {"decode_image", [options, request](Context& ctx) {
+            const auto bytes = bytes_of(ctx.item());
+            if (!bytes) {
+              return ctx.fail(Error(Code::invalid_argument, "decode_image takes bytes objects"));
+            }
+            TensorTarget target;
+            const Status status = decode(*bytes, options, request, target);
+            if (!status.ok()) return ctx.fail(status.error());
+            ctx.emit(Item::of(std::move(target.tensor)));
+            return Step::done;
+          }};
+}
+
 }  // namespace
 
 void bind_image(nb::module_& m) {
@@ -284,6 +307,9 @@ void bind_image(nb::module_& m) {
                 "None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, "
                 "exact: bool, min_left: float, out: typing.Any) -> typing.Any"),
         "One image; see penstock.io.decode_image.");
+  m.def("decode_image_op", &decode_op, "mode"_a, "strict"_a, "orientation"_a, "max_pixels"_a,
+        "size"_a.none(), "box"_a.none(), "centre"_a, "resize_short"_a.none(), "interpolation"_a,
+        "flip"_a, "exact"_a, "min_left"_a, "A native op; see penstock.ops.decode_image.");
   m.def("decode_image_batch", &decode_many, "files"_a, "mode"_a, "strict"_a, "orientation"_a,
         "max_pixels"_a, "size"_a, "box"_a.none(), "centre"_a, "resize_short"_a.none(),
         "interpolation"_a, "flip"_a, "exact"_a, "min_left"_a, "layout"_a, "dtype"_a, "mean"_a,

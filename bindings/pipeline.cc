@@ -252,7 +252,8 @@ void bind_pipeline(nb::module_& m) {
       .def("start", &PyEngine::start)
       .def("request_stop", &PyEngine::request_stop)
       .def("stop", &PyEngine::stop, "timeout"_a)
-      .def("take", &take, "timeout"_a)
+      .def("take", &take, "timeout"_a,
+           nb::sig("def take(self, timeout: float) -> tuple[int, typing.Any]"))
       .def(
           "items",
           [](nb::object self, double timeout, nb::object ended) {

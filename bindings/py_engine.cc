@@ -101,6 +101,7 @@ std::optional<std::string> PyEngine::stop(double timeout) {
   }
   for (const auto& loop : loops_) loop->retire();
   log_->flush();
+  release_put_aside();
   return stuck;
 }
 
@@ -129,6 +130,7 @@ PyEngine::Taken PyEngine::take(double timeout) {
       }
     }
   }
+  release_put_aside();
   if (got.kind != Delivery::Kind::item) log_->flush();
   switch (got.kind) {
     case Delivery::Kind::item:

@@ -1,7 +1,10 @@
 #include "python_value.h"
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "penstock/tensor.h"
 
@@ -17,15 +20,41 @@ bool python_is_ending() noexcept {
 #endif
 }
 
+namespace {
+std::mutex put_aside_lock;
+std::vector<PyObject*> put_aside;
+std::atomic<bool> any_put_aside{false};
+}  // namespace
+
 void PyValue::drop(PyObject* object) noexcept {
   if (object == nullptr) return;
   if (PyGILState_Check()) {
     Py_DECREF(object);
-  } else if (!python_is_ending()) {  // otherwise the process is about to free everything anyway
-    const PyGILState_STATE state = PyGILState_Ensure();
-    Py_DECREF(object);
-    PyGILState_Release(state);
+    return;
   }
+  if (python_is_ending()) return;  // the process is about to free everything anyway
+  std::lock_guard hold(put_aside_lock);
+  put_aside.push_back(object);
+  any_put_aside.store(true, std::memory_order_release);
+}
+
+void release_put_aside() {
+  if (!any_put_aside.load(std::memory_order_acquire)) return;
+  std::vector<PyObject*> objects;
+  {
+    std::lock_guard hold(put_aside_lock);
+    objects.swap(put_aside);
+    any_put_aside.store(false, std::memory_order_release);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+}
+
+std::optional<std::span<const std::byte>> bytes_of(const Item& item) noexcept {
+  const PyValue* value = item.get<PyValue>();
+  if (value == nullptr || !PyBytes_Check(value->get())) return std::nullopt;
+  PyObject* bytes = value->get();
+  return std::span(reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(bytes)),
+                   static_cast<std::size_t>(PyBytes_GET_SIZE(bytes)));
 }
 
 Item item_of(PyObject* stolen) {

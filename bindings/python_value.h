@@ -1,12 +1,16 @@
 // Python objects inside the engine: as items, and as what an Error carries.
 //
-// The engine moves and destroys items on threads that know nothing of Python, so a reference that
-// dies there takes the GIL for itself. It is never destroyed under an engine lock: the engine
-// hands out what it discards first.
+// The engine moves and destroys items on threads that know nothing of Python. A reference that
+// dies there is put aside and released by the next thread that enters Python anyway: native
+// workers never wait for the GIL. None is released under an engine lock: the engine hands out what
+// it discards first.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "penstock/error.h"
@@ -39,6 +43,9 @@ class PyValue {
   PyObject* object_ = nullptr;
 };
 
+// Releases what was put aside. With the GIL; cheap when there is nothing.
+void release_put_aside();
+
 // True while the interpreter is going down: Python must not be entered any more.
 bool python_is_ending() noexcept;
 
@@ -48,6 +55,10 @@ Item item_of(PyObject* stolen);
 // The item as a Python object (a new reference): the one it holds, or a native value converted.
 // Null with a Python exception set if there is no conversion. Leaves the item empty.
 PyObject* to_python(Item& item);
+
+// The memory of an item that holds a bytes object, without a copy and without the GIL: bytes never
+// change, and the item keeps them alive. Nothing for other items.
+std::optional<std::span<const std::byte>> bytes_of(const Item& item) noexcept;
 
 // What a failed Python call leaves behind, attached to its Error.
 struct PythonFailure {

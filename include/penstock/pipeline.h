@@ -181,7 +181,7 @@ class PipelineBuilder {
   Result<Pipeline> build(BuildOptions options = {});
 
  private:
-  enum class Shape : std::uint8_t { one, many };
+  enum class Shape : std::uint8_t { one, one_with_waits, many };
   PipelineBuilder& add_source_step(std::string name, StepFunction poll, StageOptions options);
   PipelineBuilder& add_step(std::string name, StepFunction step, Shape shape, StageOptions options);
   PipelineBuilder& mistake(Error error);  // kept for build(), which reports the first

@@ -16,6 +16,10 @@ template <class C, class R, class... A>
 struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) noexcept> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
 template <class R>
 struct Signature<R (*)()> {
   using Returns = R;
@@ -113,7 +117,7 @@ PipelineBuilder& PipelineBuilder::add_source(std::string name, F poll, StageOpti
 template <class F>
 PipelineBuilder& PipelineBuilder::pipe(std::string name, F op, StageOptions options) {
   if constexpr (typed::is_step<F>) {
-    return add_step(std::move(name), std::move(op), Shape::one, std::move(options));
+    return add_step(std::move(name), std::move(op), Shape::one_with_waits, std::move(options));
   } else {
     using In = typename typed::Signature<F>::Takes;
     return add_step(

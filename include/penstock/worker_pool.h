@@ -37,7 +37,8 @@ class PoolState;
 // with the last handle to the pool; pipelines that still use it must be stopped before.
 class WorkerPool final : public Lane {
  public:
-  // At least one thread; 0 means one per core this process may use.
+  // At least one thread; 0 means one per core this process may use. Throws std::system_error if
+  // the system has no thread left.
   explicit WorkerPool(unsigned threads = 0);
   // For pipelines whose stages all run elsewhere: no thread at all.
   static std::shared_ptr<WorkerPool> none();
@@ -56,6 +57,7 @@ class WorkerPool final : public Lane {
     unsigned threads;
   };
   explicit WorkerPool(Exactly count);
+  void end();
   std::shared_ptr<engine::PoolState> state_;
   std::unique_ptr<Threads> threads_;
   std::uint64_t process_;

@@ -1,3 +1,4 @@
+#include <system_error>
 #include <utility>
 
 #include "engine/engine.h"
@@ -53,6 +54,7 @@ PipelineBuilder& PipelineBuilder::add_step(std::string name, StepFunction step, 
   append(*graph_, {.name = std::move(name),
                    .kind = shape == Shape::many ? Kind::stream : Kind::pipe,
                    .step = std::move(step),
+                   .may_wait = shape == Shape::one_with_waits,
                    .options = std::move(options)});
   return *this;
 }
@@ -139,7 +141,13 @@ Result<Pipeline> PipelineBuilder::build(BuildOptions options) {
   if (Status status = graph_->check(depth); !status.ok()) return std::move(status).error();
   graph_->built = true;
   std::shared_ptr<WorkerPool> pool = options.pool;
-  if (pool == nullptr) pool = std::make_shared<WorkerPool>(static_cast<unsigned>(options.threads));
+  if (pool == nullptr) {
+    try {
+      pool = std::make_shared<WorkerPool>(static_cast<unsigned>(options.threads));
+    } catch (const std::system_error& error) {
+      return Error(Code::failed, std::string("build: cannot make threads: ") + error.what());
+    }
+  }
   auto engine = std::make_shared<engine::Engine>(std::exchange(*graph_, {.built = true}), depth,
                                                  options, pool->state_);
   return Pipeline(std::move(engine), std::move(pool));

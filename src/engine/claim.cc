@@ -12,12 +12,14 @@ bool can_take_input(const Stage& stage) {
   return !stage.in->front().holds<Mark>() || stage.quiet();
 }
 
-// The ready task that may go on now, or the end. With outputs in input order only the oldest
-// task may ask for more room, or younger ones could take all of it and never be let out.
+// The ready task that may go on now, or the end. With outputs in input order only the oldest task
+// may ask for more room. It always gets it once its outputs are read: younger ones may have taken
+// all that was left, and they cannot leave before it.
 auto find_resumable(const Stage& stage) {
   return std::find_if(stage.ready.begin(), stage.ready.end(), [&](const auto& task) {
     if (task->reserved > 0) return true;
-    return stage.room() > 0 && (!stage.ordered() || stage.window.is_head(task->number));
+    if (!stage.ordered()) return stage.room() > 0;
+    return stage.window.is_head(task->number) && (stage.room() > 0 || stage.outputs_are_read());
   });
 }
 
@@ -25,9 +27,14 @@ auto find_resumable(const Stage& stage) {
 
 bool Engine::claim_next(int lane, int most, Claim& claim) {
   if (state_ != State::running || stopping()) return false;
-  for (std::size_t i = 0; i < stages_.size(); ++i) {
+  // A stage whose last task only asked for another turn comes after all others.
+  const std::size_t count = stages_.size();
+  for (std::size_t k = 0; k < 2 * count; ++k) {
+    const std::size_t i = k % count;
     Stage& stage = *stages_[i];
-    if (stage.lane != lane || !lane_has_room(stage) || !try_claim(stage, most, claim)) continue;
+    if (stage.lane != lane || stage.yielded != (k >= count)) continue;
+    if (!lane_has_room(stage) || !try_claim(stage, most, claim)) continue;
+    stage.yielded = false;
     stage.running++;
     running_++;
     if (stage.spec.kind != Kind::source) lanes_[static_cast<std::size_t>(lane)].running++;
@@ -130,7 +137,7 @@ void Engine::resume(Stage& stage, Claim& claim) {
   claim.number = claim.task->number;
   claim.budget = std::exchange(claim.task->reserved, 0);
   if (claim.budget == 0) {
-    claim.budget = std::min(stage.room(), stage.burst());
+    claim.budget = std::max(1, std::min(stage.room(), stage.burst()));
     stage.reserve(claim.budget);
   }
 }
@@ -176,10 +183,15 @@ void Engine::open_ticket(Stage& stage) {
     stage.spare.pop_back();
   }
   ticket->item = take_input(stage);
-  ticket->rows = stage.spec.rows(ticket->item);
+  ticket->error.reset();
+  ticket->rows = 0;
+  try {
+    ticket->rows = stage.spec.rows(ticket->item);
+  } catch (const std::exception& thrown) {
+    ticket->error = Error(Code::failed, stage.spec.name + ": " + thrown.what());
+  }
   ticket->next.store(0, std::memory_order_relaxed);
   ticket->left.store(ticket->rows, std::memory_order_relaxed);
-  ticket->error.reset();
   ticket->number = stage.window.enter();
   stage.reserve(1);
   stage.items_in++;

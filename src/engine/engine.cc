@@ -1,6 +1,8 @@
 // The engine's life: start, stop, the consumer's side, wake-ups.
 #include "engine/engine.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -12,11 +14,16 @@ namespace penstock::engine {
 
 namespace {
 
-// How long a worker stays with one pipeline while others wait for their turn.
+// How long a worker stays with one pipeline before it looks at the others of its pool.
 constexpr std::int64_t kTurnNs = 1'000'000;
+
+// Longer timeouts mean for ever: ten years.
+constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'000;
 
 // A wake-up and the sleep after it cost about this much.
 constexpr double kWorthWakingNs = 5'000;
+
+constexpr int kPassedOver = 4;
 
 // A consumer looks this often for an item before it goes to sleep.
 constexpr int kConsumerSpins = 64;
@@ -90,15 +97,17 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
     producer->out[static_cast<std::size_t>(edge.from.port)] = queue;
   }
   for (const auto& queue : queues_) {
-    int capacity = queue.get() == sink_ ? *graph.sink_size : 1;
+    const bool sink = queue.get() == sink_;
+    int capacity = sink ? *graph.sink_size : 1;
     int slack = 0;
+    bool may_grow = !sink;  // not where the user gave the size, and not where batches wait
     for (const Stage* producer : queue->producers) {
-      if (queue.get() != sink_) {
-        capacity = std::max(capacity, producer->spec.options.queue_size);
-      }
-      slack += producer->spec.kind == Kind::fill ? 1 : producer->concurrency;
+      const StageSpec& spec = producer->spec;
+      if (!sink) capacity = std::max(capacity, spec.options.queue_size.value_or(2));
+      may_grow &= !spec.options.queue_size && spec.kind != Kind::fill && !spec.flush;
+      slack += spec.kind == Kind::fill ? 1 : producer->concurrency;
     }
-    queue->shape(capacity, queue.get() == sink_ ? capacity : Stage::kGrownQueue, slack);
+    queue->shape(capacity, may_grow ? Stage::kGrownQueue : capacity, slack);
   }
   std::map<const Stage*, int> distance;
   for (std::size_t i = 0; i < by_id.size(); ++i) distance[by_id[i]] = depth[i];
@@ -133,6 +142,7 @@ Status Engine::start() {
     for (const auto& stage : stages_) stage->touch(stage->since = started_);
   }
   pool_->attach(shared_from_this());
+  if (stopping()) pool_->detach(*this);  // stop() came in between and found nothing to detach
   for (const LaneUse& use : lanes_) use.lane->wake();
   return {};
 }
@@ -154,10 +164,11 @@ Status Engine::stop(std::chrono::nanoseconds timeout, bool keep_sink) {
     if (state_ == State::stopped) return {};
     stopping_.store(true);
     consumer_cond_.notify_all();
-    const std::int64_t deadline = now_ns() + timeout.count();
-    stop_waiting_ = true;
+    const std::int64_t deadline = now_ns() + std::min(timeout.count(), kLongestNs);
+    stop_waiting_++;
     while (running_ + cleaning_ > 0 && now_ns() < deadline) idle_cond_.wait_until(lock_, deadline);
-    stop_waiting_ = false;
+    stop_waiting_--;
+    if (state_ == State::stopped) return {};  // by somebody else, meanwhile
     stuck = stuck_stages();
     state_ = State::stopped;
     stopped_ = now_ns();
@@ -204,7 +215,7 @@ void Engine::discard_all(bool keep_sink) {
   }
 }
 
-bool Engine::work(Claim& claim, unsigned worker, bool others) {
+bool Engine::work(Claim& claim, unsigned worker) {
   Chores chores;
   bool worked = false;
   bool found;
@@ -221,7 +232,7 @@ bool Engine::work(Claim& claim, unsigned worker, bool others) {
     worked = true;
     std::lock_guard hold(lock_);
     publish(claim);
-    found = (!others || now() < turn_ends) && claim_next(0, Stage::kBurst, claim);
+    found = now() < turn_ends && claim_next(0, Stage::kBurst, claim);
     leave(found && claim.quick, 0, chores);
   }
   carry_out(chores);
@@ -246,8 +257,10 @@ void Engine::leave(bool soon, int own_lane, Chores& chores) {
   if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
   sink_hint_.store(sink_->size(), std::memory_order_relaxed);
   if (consumer_waiting_ && !sink_->empty()) {
-    chores.consumer |=
-        !soon || 2 * sink_->size() >= sink_->capacity() || sink_->front().holds<Mark>();
+    // Called late so that it finds several items, but never later than a few turns of a worker.
+    chores.consumer |= !soon || 2 * sink_->size() >= sink_->capacity() ||
+                       sink_->front().holds<Mark>() || ++consumer_passed_over_ > kPassedOver;
+    if (chores.consumer) consumer_passed_over_ = 0;
   }
   if (state_ == State::running && !stopping()) {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -270,7 +283,14 @@ void Engine::carry_out(Chores& chores) {
   }
   chores.consumer = false;
   if (!chores.heavy()) return;
-  for (const FailureReport& report : chores.reports) report_failure_(report);
+  for (const FailureReport& report : chores.reports) {
+    try {
+      report_failure_(report);
+    } catch (abi::__forced_unwind&) {
+      throw;
+    } catch (...) {  // a reporter that fails has nobody to tell
+    }
+  }
   chores.reports.clear();
   chores.discarded.clear();
   std::lock_guard hold(lock_);
@@ -321,7 +341,7 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
       const std::int64_t began = now_ns();
       consumer_waiting_ = true;
       while (sink_->empty() && !stopping()) {
-        if (timeout.count() < 0) {
+        if (timeout.count() < 0 || timeout.count() > kLongestNs) {
           consumer_cond_.wait(lock_);
         } else if (now_ns() - began >= timeout.count()) {
           break;

@@ -107,9 +107,9 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::vector<FatalFailure> fatal_failures() const;
   const std::vector<Stage*>& flow() const noexcept { return flow_; }  // names and order are fixed
 
-  // For the worker pool: runs tasks of the native lane until there are none or, if others wait
-  // for their turn, for a moment. False: there was nothing to do.
-  bool work(Claim& claim, unsigned worker, bool others);
+  // For the worker pool: runs tasks of the native lane until there are none, or for a moment.
+  // False: there was nothing to do.
+  bool work(Claim& claim, unsigned worker);
 
   // For other lanes. exchange() publishes the claim's results, if it has any, and then claims the
   // next task of the lane if `more` says so; true: there is one, to be carried out with run().
@@ -187,9 +187,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   State state_ = State::built;
   std::atomic<bool> stopping_{false};
   bool consumer_waiting_ = false;
-  bool stop_waiting_ = false;
-  int running_ = 0;   // tasks of all stages
-  int cleaning_ = 0;  // threads that are freeing what a critical section discarded
+  int consumer_passed_over_ = 0;  // chances to wake the waiting consumer that were not taken
+  int stop_waiting_ = 0;          // threads inside stop()
+  int running_ = 0;               // tasks of all stages
+  int cleaning_ = 0;              // threads that are freeing what a critical section discarded
   std::optional<Error> failure_;
   std::vector<FatalFailure> fatal_;
   std::uint64_t processed_ = 0;  // tasks that are over, of all stages

@@ -11,6 +11,8 @@ Error wrong(const std::string& text) {
   return Error(Code::invalid_argument, text);
 }
 
+constexpr int kMost = 1 << 20;  // of anything that is counted here
+
 std::string quoted(const StageSpec& stage) {
   return "stage '" + stage.name + "'";
 }
@@ -23,9 +25,21 @@ Status check_stage(const StageSpec& stage) {
     return wrong(quoted(stage) + ": concurrency is " + std::to_string(concurrency) +
                  "; it must be 1 or more");
   }
-  if (options.queue_size < 1) {
-    return wrong(quoted(stage) + ": queue_size is " + std::to_string(options.queue_size) +
+  const int queue_size = options.queue_size.value_or(1);
+  if (queue_size < 1) {
+    return wrong(quoted(stage) + ": queue_size is " + std::to_string(queue_size) +
                  "; it must be 1 or more");
+  }
+  if (concurrency > kMost || queue_size > kMost) {
+    return wrong(quoted(stage) + ": concurrency and queue_size may be at most " +
+                 std::to_string(kMost));
+  }
+  if (dynamic_cast<const WorkerPool*>(options.lane.get()) != nullptr) {
+    return wrong(quoted(stage) +
+                 ": a WorkerPool is not a lane for a stage; give it to build as pool");
+  }
+  if (stage.kind == Kind::fill && options.lane != nullptr) {
+    return wrong(quoted(stage) + ": batches are filled by the pipeline's workers; leave lane out");
   }
   if (concurrency > 1 && (stage.kind == Kind::source || stage.flush)) {
     return wrong(quoted(stage) + ": concurrency is " + std::to_string(concurrency) +
@@ -53,9 +67,9 @@ Status GraphSpec::check(std::vector<int>& depth) const {
   }
   if (!has_source) return wrong("the pipeline has no source; call add_source first");
   if (!sink_size) return wrong("the pipeline has no sink; call add_sink last");
-  if (*sink_size < 1) {
-    return wrong("add_sink: buffer_size is " + std::to_string(*sink_size) +
-                 "; it must be 1 or more");
+  if (*sink_size < 1 || *sink_size > kMost) {
+    return wrong("add_sink: buffer_size is " + std::to_string(*sink_size) + "; it must be 1 " +
+                 (*sink_size < 1 ? "or more" : "to " + std::to_string(kMost)));
   }
 
   std::vector<bool> has_input(stages.size());

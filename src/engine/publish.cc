@@ -29,6 +29,7 @@ void Engine::publish(Claim& claim) {
 void Engine::discard_results(Claim& claim) {
   for (auto& emitted : claim.out) after_.discarded.push_back(std::move(emitted.output.item));
   for (auto& held : claim.held) after_.discarded.push_back(std::move(held.task->item));
+  if (claim.task) after_.discarded.push_back(std::move(claim.task->item));
   if (claim.ticket != nullptr) {
     claim.ticket->workers--;
   } else {
@@ -114,7 +115,7 @@ void Engine::publish_held(Claim& claim) {
   Stage& stage = *claim.stage;
   for (auto& held : claim.held) {
     ParkedTask& task = *held.task;
-    if (stage.muted) {
+    if (stage.muted || stage.source_done) {
       stage.release(std::exchange(task.reserved, 0));
       after_.discarded.push_back(std::move(task.item));
       continue;
@@ -122,6 +123,7 @@ void Engine::publish_held(Claim& claim) {
     task.number = claim.number + static_cast<std::uint64_t>(held.index);
     task.parked = true;
     stage.parked++;
+    stage.yielded |= !held.blocked && claim.out.empty();
     if (held.blocked && !task.woken) {
       stage.blocked.push_back(std::move(held.task));
     } else {

@@ -40,7 +40,8 @@ class Queue {
     base_ = capacity_ = capacity;
     grown_ = grown > capacity ? grown : capacity;
     slack_ = slack;
-    ring_.resize(std::bit_ceil(static_cast<std::size_t>(grown_ + slack_ + 2)));  // two marks
+    ring_.resize(
+        std::bit_ceil(static_cast<std::size_t>(grown_ + 2 * slack_ + 2)));  // + marks, heads
   }
 
   bool empty() const noexcept { return size_ == 0; }

@@ -31,9 +31,12 @@ Step greedy(const Stage& stage, Context& ctx) {
 // A user's function may throw; what it throws becomes an Error. The exception that unwinds a
 // thread which is being cancelled is not ours to stop.
 Step Engine::call(Stage& stage, const StepFunction& step, Context& ctx) {
-  ctx.port_ = -1;
+  ctx.emitted_ = 0;
   try {
-    return step(ctx);
+    const Step next = step(ctx);
+    if (ctx.emitted_ < 2) return next;
+    return ctx.fail(Error(Code::invalid_argument,
+                          stage.spec.name + ": a step emitted twice; return again in between"));
   } catch (abi::__forced_unwind&) {
     throw;
   } catch (const std::exception& thrown) {
@@ -65,13 +68,17 @@ void Engine::run_items(Claim& claim, Context& ctx) {
   for (int i = 0; i < claim.count; ++i) {
     Item& item = claim.in[static_cast<std::size_t>(i)];
     ctx.item_ = &item;
-    Step step = stopping() ? Step::done : call(stage, stage.spec.step, ctx);
-    if (ctx.port_ >= 0 && step != Step::done && step != Step::failed) step = greedy(stage, ctx);
+    if (stopping()) {  // nothing of this will be delivered
+      item.reset();
+      continue;
+    }
+    Step step = call(stage, stage.spec.step, ctx);
+    if (ctx.emitted_ > 0 && step != Step::done && step != Step::failed) step = greedy(stage, ctx);
     if (step == Step::failed) {
       claim.errors.push_back({i, std::move(*ctx.error_), ctx.fatal_});
       ctx.error_.reset();
     } else if (step == Step::done) {
-      if (ctx.port_ >= 0) claim.out.push_back({{std::move(ctx.out_), ctx.port_}, i});
+      if (ctx.emitted_ > 0) claim.out.push_back({{std::move(ctx.out_), ctx.port_}, i});
     } else {
       auto task = ctx.parked_ ? std::move(ctx.parked_) : make_task(*this, stage);
       task->item = std::move(item);
@@ -101,7 +108,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
   Step step = Step::again;
   while (step == Step::again && !stopping()) {
     step = call(stage, function, ctx);
-    if (ctx.port_ >= 0 && step != Step::failed) {
+    if (ctx.emitted_ > 0 && step != Step::failed) {
       claim.out.push_back({{std::move(ctx.out_), ctx.port_}, 0});
       if (step != Step::done && one_output && !flush) {
         claim.out.clear();
@@ -113,7 +120,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
       break;
     }
     if (static_cast<int>(claim.out.size()) >= claim.budget) break;
-    if (step == Step::again && ctx.port_ < 0 && now_ns() - claim.started > kSliceNs) break;
+    if (step == Step::again && ctx.emitted_ == 0) break;  // others shall have a turn
   }
 
   if (step == Step::failed) {
@@ -129,6 +136,8 @@ void Engine::run_many(Claim& claim, Context& ctx) {
   }
   ctx.parked_.reset();
   claim.in[0].reset();
+  // A task that is over lets go of its item here, not under the lock, whoever still has its waker.
+  if (claim.task && claim.held.empty()) claim.task->item.reset();
 }
 
 void Engine::run_rows(Claim& claim, unsigned worker) {

@@ -33,6 +33,7 @@ struct StageSpec {
   RowCount rows = {};       // fill
   RowFunction row = {};
   int paths = 1;
+  bool may_wait = false;  // its step may return again or blocked without an output
   StageOptions options = {};
 };
 
@@ -83,6 +84,7 @@ struct Stage {
   std::shared_ptr<ParkedTask> source_task;  // a source's one task; used by the thread that polls
   bool source_done = false;
   bool flushed = false;  // the flush for the mark at the head of the input has run
+  bool yielded = false;  // its last task asked for another turn without doing anything
   int barriers = 0;      // outputs at which this stage waits for other producers
   bool muted = false;    // the pipeline has failed here or later: outputs are not wanted any more
   bool ended = false;    // its end mark is out
@@ -117,6 +119,9 @@ struct Stage {
     for (std::size_t i = 1; i < out.size(); ++i) least = std::min(least, out[i]->room());
     return least;
   }
+  bool outputs_are_read() const noexcept {
+    return std::all_of(out.begin(), out.end(), [](const Queue* queue) { return queue->empty(); });
+  }
   void reserve(int n) noexcept {
     for (Queue* queue : out) queue->reserve(n);
   }
@@ -128,7 +133,7 @@ struct Stage {
   static constexpr double kBurstNs = 4000;
   static constexpr int kBurst = 32;
   int burst() const noexcept {
-    if (mean_ns < 0) return 1;
+    if (mean_ns < 0 || spec.may_wait) return 1;
     return static_cast<int>(std::clamp(kBurstNs / std::max(mean_ns, 1.0), 1.0, double{kBurst}));
   }
 

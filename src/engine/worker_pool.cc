@@ -57,7 +57,7 @@ void PoolState::run(unsigned worker) {
     }
     bool worked = false;
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      worked |= engines[(turn + i) % engines.size()]->work(claim, worker, engines.size() > 1);
+      worked |= engines[(turn + i) % engines.size()]->work(claim, worker);
     }
     ++turn;
     return worked;
@@ -99,7 +99,12 @@ WorkerPool::WorkerPool(Exactly count)
       threads_(std::make_unique<Threads>()),
       process_(engine::process_number()) {
   for (unsigned i = 0; i < state_->threads(); ++i) {
-    threads_->list.emplace_back([state = state_, i] { state->run(i); });
+    try {
+      threads_->list.emplace_back([state = state_, i] { state->run(i); });
+    } catch (...) {  // the system has no thread left: end those that were made
+      end();
+      throw;
+    }
     const std::string name = "penstock-" + std::to_string(i);
     pthread_setname_np(threads_->list.back().native_handle(), name.c_str());
   }
@@ -111,6 +116,10 @@ WorkerPool::~WorkerPool() {
     (void)threads_.release();
     return;
   }
+  end();
+}
+
+void WorkerPool::end() {
   state_->end();
   for (std::thread& thread : threads_->list) thread.join();
 }

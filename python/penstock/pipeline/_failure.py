@@ -23,7 +23,7 @@ class PipelineFailure(ExceptionGroup):
     def __init__(self, errs: list[tuple[str, Exception]]) -> None:
         pass
 
-    def derive(self, excs: Any) -> ExceptionGroup:
+    def derive(self, excs: Any, /) -> Any:
         return ExceptionGroup(self.message, excs)
 
     def __reduce__(self) -> tuple[Any, ...]:

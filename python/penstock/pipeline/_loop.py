@@ -8,6 +8,7 @@ it wait for the lane's signal.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterable, Callable, Coroutine
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -38,12 +39,11 @@ class Stage:
 
     async def _run(self) -> None:
         lane = self._lane
-        task = None
+        following: LoopTask | None = None
         while True:
-            if task is None and (task := lane.claim()) is None:
-                task = await self._next()
+            task = following or lane.claim() or await self._next()
             try:
-                task = await self._work(lane, task)
+                following = await self._work(lane, task)
             except asyncio.CancelledError:
                 lane.abandon(task)
                 raise
@@ -111,10 +111,8 @@ class Loop:
         """Cancels everything; True if the thread is gone."""
         if self._thread is None or self._loop is None:
             return True
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._cancel)
-        except RuntimeError:  # the loop is closed
-            pass
         if self._thread is not threading.current_thread():
             self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -158,7 +156,8 @@ def call_async(op: Callable[[Any], Any]) -> Any:
 
 def generate_async(op: Callable[[Any], Any]) -> Any:
     async def work(lane: TaskLane, task: LoopTask) -> LoopTask | None:
-        stream, item = task.item if task.resumed else (None, task.item)
+        kept: Any = task.item
+        stream, item = kept if task.resumed else (None, kept)
         try:
             if stream is None:
                 stream = op(item)

@@ -76,12 +76,15 @@ def _time(seconds: float) -> str:
     raise AssertionError
 
 
+def _share(one: StageStats, seconds: float) -> str:
+    return f"{seconds / one.elapsed:.0%}" if one.elapsed > 0 else "-"
+
+
 def table(stats: Sequence[StageStats]) -> str:
     """The stages as text, a line each."""
     head = ("stage", "items/s", "p50", "p99", "waiting", "blocked", "queue", "GIL wait", "failed")
     rows = [head]
     for one in stats:
-        share = lambda t, one=one: f"{t / one.elapsed:.0%}" if one.elapsed > 0 else "-"
         if one.readiness is None:
             rows.append(
                 (
@@ -89,17 +92,27 @@ def table(stats: Sequence[StageStats]) -> str:
                     f"{one.throughput:,.0f}",
                     _time(one.p50),
                     _time(one.p99),
-                    share(one.waiting),
-                    share(one.blocked),
+                    _share(one, one.waiting),
+                    _share(one, one.blocked),
                     f"{one.queue_mean:.1f}/{one.queue_capacity}",
-                    share(one.gil_wait),
+                    _share(one, one.gil_wait),
                     str(one.failures),
                 )
             )
         else:
             ready = f"ready {one.readiness:.0%}"
             rows.append(
-                (one.name, f"{one.throughput:,.0f}", "", "", share(one.waiting), "", "", ready, "")
+                (
+                    one.name,
+                    f"{one.throughput:,.0f}",
+                    "",
+                    "",
+                    _share(one, one.waiting),
+                    "",
+                    "",
+                    ready,
+                    "",
+                )
             )
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     lines = []

@@ -10,7 +10,6 @@ import threading
 import time
 
 import pytest
-
 from penstock.pipeline import PipelineBuilder
 
 
@@ -69,10 +68,13 @@ def test_breaking_out_of_the_loop():
 
 
 def test_an_exception_in_the_loop():
-    pipeline = endless()
-    with pytest.raises(ZeroDivisionError), pipeline.auto_stop():
-        for item in pipeline:
-            1 / (item - 5)
+    def consume(pipeline):
+        with pipeline.auto_stop():
+            for item in pipeline:
+                1 / (item - 5)
+
+    with pytest.raises(ZeroDivisionError):
+        consume(endless())
 
 
 def test_del_without_stop():
@@ -128,7 +130,7 @@ def test_a_timeout_loses_nothing():
 
     pipeline = PipelineBuilder().add_source(range(2)).pipe(wait).add_sink().build()
     with pipeline.auto_stop():
-        with pytest.raises(TimeoutError, match="not available after 0.05 sec"):
+        with pytest.raises(TimeoutError, match=r"not available after 0\.05 sec"):
             pipeline.get_item(timeout=0.05)
         items = pipeline.get_iterator(timeout=0.05)
         with pytest.raises(TimeoutError):
@@ -269,7 +271,8 @@ def test_ctrl_c_ends_a_program():
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=20)
     assert process.returncode in (1, -signal.SIGINT, 130)
-    assert "KeyboardInterrupt" in stderr and "Fatal" not in stderr
+    assert "KeyboardInterrupt" in stderr
+    assert "Fatal" not in stderr
 
 
 def test_fork_while_running():

@@ -1,7 +1,6 @@
 """Mistakes get an exception of the fitting type that says what to do."""
 
 import pytest
-
 from penstock.pipeline import PipelineBuilder, PipelineFailure
 from penstock.pipeline.defs import Aggregate, Pipe
 

@@ -12,8 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-import penstock
+from penstock import io, ops
 from penstock.pipeline import PipelineBuilder, PipelineFailure, build_pipeline
 from penstock.pipeline.defs import (
     Aggregate,
@@ -31,6 +30,13 @@ def run(builder, **options):
     pipeline = builder.build(**{"num_threads": 4, **options})
     with pipeline.auto_stop():
         return list(pipeline.get_iterator(timeout=30))
+
+
+def read(pipeline, most, into=None):
+    for _ in range(most):
+        item = pipeline.get_item(timeout=30)
+        if into is not None:
+            into.append(item)
 
 
 def source(n):
@@ -255,8 +261,7 @@ def test_continuous_sources_give_one_epoch_per_iteration():
         assert pipeline.get_item(timeout=20) == [30, 31]
         assert list(pipeline) == [[32]]  # what was left of the epoch
         with pytest.raises(EOFError):
-            for _ in range(10):
-                pipeline.get_item(timeout=20)
+            read(pipeline, 10)
 
 
 def test_thread_locals_survive_from_call_to_call():
@@ -343,7 +348,8 @@ def test_stats_say_what_happened():
         assert len(list(pipeline)) == 49
         stats = pipeline.stats()
     src, odd, sink = stats
-    assert src.name.endswith(":0:src") and odd.name.endswith(":1:odd[2]")
+    assert src.name.endswith(":0:src")
+    assert odd.name.endswith(":1:odd[2]")
     assert (src.items_out, odd.items_in, odd.items_out, odd.failures, odd.dropped) == (
         100,
         100,
@@ -351,10 +357,14 @@ def test_stats_say_what_happened():
         1,
         50,
     )
-    assert sink.items_out == 49 and 0 <= sink.readiness <= 1
-    assert odd.p99 >= odd.p50 > 0 and odd.queue_capacity == 7
+    assert sink.items_out == 49
+    assert 0 <= sink.readiness <= 1
+    assert odd.p99 >= odd.p50 > 0
+    assert odd.queue_capacity == 7
     text = str(pipeline)
-    assert "odd[2]" in text and "GIL wait" in text and "ready" in text
+    assert "odd[2]" in text
+    assert "GIL wait" in text
+    assert "ready" in text
 
 
 def test_configs_pickle():
@@ -384,12 +394,12 @@ class TestFailures:
         pipeline = source(100).pipe(bad, output_order=order).add_sink().build(max_failures=1)
         got = []
         with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
-            for item in pipeline:
-                got.append(item)
+            read(pipeline, 100, into=got)
         assert got == [0, 2]
         (error,) = info.value.exceptions
         assert "failed 2 times, which exceeds the threshold (1)." in str(error)
-        assert isinstance(error.__cause__, ValueError) and str(error.__cause__) == "bad 3"
+        assert isinstance(error.__cause__, ValueError)
+        assert str(error.__cause__) == "bad 3"
         assert any(note.endswith(":1:bad") for note in error.__notes__)
         assert "Item: 3" in error.__notes__
         again = pickle.loads(pickle.dumps(info.value))
@@ -397,12 +407,13 @@ class TestFailures:
 
     def test_it_is_raised_at_stop_if_nobody_has_read_it(self):
         pipeline = source(10).pipe(square).add_sink(20).build(max_failures=0)
-        with pytest.raises(PipelineFailure), pipeline.auto_stop():
-            assert pipeline.get_item(timeout=20) == 0
-            time.sleep(0.1)
+        pipeline.start()
+        assert pipeline.get_item(timeout=20) == 0
+        time.sleep(0.1)
         with pytest.raises(PipelineFailure):
-            for _ in range(20):
-                pipeline.get_item(timeout=20)
+            pipeline.stop()
+        with pytest.raises(PipelineFailure):
+            read(pipeline, 20)
         pipeline.stop()  # only once
 
     def test_a_rate_is_judged_after_a_hundred_calls(self):
@@ -487,9 +498,40 @@ class TestFailures:
             run(source(10).pipe(bad, concurrency=4).add_sink(), max_failures=2)
 
 
-def test_native_tensors_reach_python(tmp_path):
-    # A native value that an op returns is handed on as it is.
-    pool = penstock._core.BufferPool()
-    tensor = penstock._core.Permutation(16, 1, 0).fill(0, 16) if pool else None
-    out = run(PipelineBuilder().add_source([tensor]).pipe(np.asarray).add_sink())
-    assert sorted(out[0].tolist()) == list(range(16))
+class TestNativeOps:
+    def file(self, value, size=(8, 6)):
+        return io.encode_image(np.full((*size, 3), value, np.uint8), "png")
+
+    def test_they_run_on_native_workers_and_give_arrays(self):
+        files = [self.file(i) for i in range(50)]
+        op = ops.decode_image(size=(4, 4))
+        builder = PipelineBuilder().add_source(files)
+        builder.pipe(op, concurrency=2, output_order="input", name="decode")
+        out = run(builder.pipe(np.asarray).add_sink())
+        assert [a.shape for a in out] == [(4, 4, 3)] * 50
+        assert [int(a[0, 0, 0]) for a in out] == list(range(50))
+
+    def test_the_consumer_gets_tensors_that_keep_their_memory(self):
+        out = run(PipelineBuilder().add_source([self.file(7)]).pipe(ops.decode_image()).add_sink())
+        array = np.asarray(out.pop())
+        gc.collect()
+        assert array.shape == (8, 6, 3)
+        assert (array == 7).all()
+
+    def test_bad_bytes_and_other_types_are_failures(self, caplog):
+        source = [self.file(1), b"not an image", "text", self.file(2)]
+        out = run(PipelineBuilder().add_source(source).pipe(ops.decode_image()).add_sink())
+        assert len(out) == 2
+        texts = [str(r.exc_info[1]) for r in caplog.records if r.exc_info]
+        assert any("takes bytes objects" in text for text in texts)
+        assert len(texts) == 2
+
+    def test_inputs_are_freed(self):
+        import sys
+
+        file = self.file(3)
+        before = sys.getrefcount(file)
+        out = run(PipelineBuilder().add_source([file] * 20).pipe(ops.decode_image()).add_sink())
+        assert len(out) == 20
+        gc.collect()
+        assert sys.getrefcount(file) == before
