@@ -155,17 +155,39 @@ def _time(function: Callable[[int], Any], argument: int) -> float:
     return time.perf_counter() - begun
 
 
-def main_thread(contender: str, steps: int, loops: int) -> Sample:
-    """Only the steps are timed; between two of them the consumer takes what is there."""
-    big = bytes(64_000_000)
+def digest_of(data: bytes) -> int:
+    return hashlib.sha256(data).digest()[0]
 
-    def busy(_: int) -> int:
-        return hashlib.sha256(big).digest()[0]
+
+def picture() -> bytes:
+    """A JPEG of six million pixels."""
+    import numpy as np
+    from penstock.io import encode_image
+
+    coarse = np.random.default_rng(0).integers(0, 256, (250, 375, 3), np.uint8)
+    return encode_image(coarse.repeat(8, 0).repeat(8, 1), "jpeg", 95)
+
+
+def decoder() -> Any:
+    from penstock import ops
+
+    return ops.decode_image()
+
+
+def main_thread(contender: str, steps: int, loops: int) -> Sample:
+    """Only the steps are timed; between two of them the consumer takes what is there.
+
+    The worker hashes 64 MB again and again: a Python call that lets go of the GIL for long. That of
+    "penstock native" decodes a large picture, without Python.
+    """
+    native = contender == "penstock native"
+    work = picture() if native else bytes(64_000_000)
+    op = decoder() if native else digest_of
 
     expected = python_step(loops)
     times, taken = [], 0
     stop = threading.Event()
-    source = iter(lambda: stop.is_set(), True)  # False for ever, until it is time to go
+    source = iter(lambda: work if not stop.is_set() else None, None)
 
     def run(drain: Callable[[], int]) -> None:
         nonlocal taken
@@ -181,14 +203,14 @@ def main_thread(contender: str, steps: int, loops: int) -> Sample:
         if contender == "alone":
             run(lambda: 0)
         elif contender == "threads":
-            flow = flows.Threads(source, busy, 1, 1)
+            flow = flows.Threads(source, op, 1, 1)
             flow.start()
             run(lambda: _drain_queue(flow.queues[-1]))
             stop.set()
             flow.stop()
         else:
-            package = _package(contender)
-            pipeline = flows.build(package, source, busy, 1, 1)
+            package = _package(contender.split()[0])
+            pipeline = flows.build(package, source, op, 1, 1)
             with pipeline.auto_stop():
                 run(lambda: _drain_pipeline(pipeline))
                 stop.set()
