@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from penstock._core import NativeOp
+
 __all__ = [
     "Aggregate",
     "AggregateConfig",
@@ -141,7 +143,7 @@ def Pipe(
     max_failures: int | Fraction | None = None,
 ) -> PipeConfig:
     """A function applied to each item; see :meth:`PipelineBuilder.pipe`."""
-    if not callable(op) and not _is_container(op):
+    if not callable(op) and not _is_container(op) and not isinstance(op, NativeOp):
         raise TypeError(
             f"pipe: op is {op!r} of type {type(op).__name__}, which can neither be called nor "
             "indexed; give a function or a container"
