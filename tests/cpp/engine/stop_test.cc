@@ -205,7 +205,8 @@ TEST(Stop, a_forked_child_gets_an_error_and_exits_without_a_hang) {
   const pid_t child = fork();
   if (child == 0) {
     Delivery got = pipeline.get_item();
-    const bool refused = got.kind == Delivery::Kind::failed && got.error->code() == Code::unsupported;
+    const bool refused =
+        got.kind == Delivery::Kind::failed && got.error->code() == Code::unsupported;
     { Pipeline gone = std::move(pipeline); }  // must not wait for threads that do not exist
     _exit(refused ? 0 : 1);
   }

@@ -104,7 +104,9 @@ def orientation_cases():
 
 
 def main():
-    print(f"// Made by make_goldens.py with Pillow {PIL.__version__}. Hashes are FNV-1a of the bytes.")
+    print(
+        f"// Made by make_goldens.py with Pillow {PIL.__version__}. Hashes are FNV-1a of the bytes."
+    )
     print("#pragma once\n\n// clang-format off\nnamespace penstock::goldens {\n")
     print("inline constexpr ResizeCase resizes[] = {")
     for w, h, c, ow, oh, box, name, alpha, digest in resize_cases():
