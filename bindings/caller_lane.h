@@ -32,6 +32,7 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   bool idle() const noexcept override;
   void wake() noexcept override;
   int task_limit() const noexcept override { return tasks_; }
+  bool exclusive() const noexcept override { return true; }  // there is one GIL
 
   // Before the engine starts.
   void serve(std::shared_ptr<engine::Engine> engine);

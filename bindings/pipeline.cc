@@ -48,17 +48,17 @@ class EngineBuilder {
       : callers_(std::make_shared<CallerLane>(threads, sources)) {}
 
   void source(std::string name, nb::object iterable, bool continuous) {
-    builder_.add_source(std::move(name), iterate(std::move(iterable), continuous),
+    builder_.add_source(std::move(name), iterate(hold(std::move(iterable)), continuous),
                         {.lane = callers_});
   }
   void call(std::string name, nb::object op, int concurrency, bool ordered, const Limit& limit,
             bool fatal) {
-    builder_.pipe(std::move(name), bindings::call(std::move(op), fatal),
+    builder_.pipe(std::move(name), bindings::call(hold(std::move(op)), fatal),
                   options(concurrency, ordered, limit, callers_));
   }
   void generate(std::string name, nb::object op, int concurrency, bool ordered,
                 const Limit& limit) {
-    builder_.stream(std::move(name), bindings::generate(std::move(op)),
+    builder_.stream(std::move(name), bindings::generate(hold(std::move(op))),
                     options(concurrency, ordered, limit, callers_));
   }
   void native(std::string name, const NativeOp& op, int concurrency, bool ordered,
@@ -71,14 +71,14 @@ class EngineBuilder {
     builder_.aggregate(std::move(name), made.step, made.flush, {.lane = callers_});
   }
   void aggregate(std::string name, nb::object aggregator, bool drop_last) {
-    Aggregation made = aggregate_with(std::move(aggregator), drop_last);
+    Aggregation made = aggregate_with(hold(std::move(aggregator)), drop_last);
     builder_.aggregate(std::move(name), made.step, made.flush, {.lane = callers_});
   }
   void disaggregate(std::string name) {
     builder_.stream(std::move(name), take_apart(), {.lane = callers_});
   }
   int route(std::string name, nb::object router, int paths) {
-    builder_.route(std::move(name), choose_path(std::move(router), paths), paths,
+    builder_.route(std::move(name), choose_path(hold(std::move(router)), paths), paths,
                    {.lane = callers_});
     return builder_.last();
   }
@@ -116,10 +116,19 @@ class EngineBuilder {
     wanted.too_many_failures = make_limit(limit, true);
     wanted.report_failure = [log](const FailureReport& one) { log->add(one); };
     wanted.kept_failures = 0;  // exceptions hold on to frames, and frames to data
-    return new PyEngine(must(builder_.build(std::move(wanted))), callers_, loops_, std::move(log));
+    return new PyEngine(must(builder_.build(std::move(wanted))), callers_, loops_, std::move(log),
+                        std::exchange(kept_, {}));
   }
 
+  // For the garbage collector: what the stages hold on to.
+  const std::vector<Kept>& kept() const { return kept_; }
+  void forget() { kept_.clear(), builder_ = PipelineBuilder(); }
+
  private:
+  Kept hold(nb::object object) {
+    kept_.push_back(keep(std::move(object)));
+    return kept_.back();
+  }
   static StageOptions options(int concurrency, bool ordered, const Limit& limit,
                               std::shared_ptr<Lane> lane) {
     return {.concurrency = concurrency,
@@ -132,6 +141,28 @@ class EngineBuilder {
   std::shared_ptr<CallerLane> callers_;
   std::vector<std::shared_ptr<TaskLane>> loops_;
   int native_concurrency_ = 0;
+  std::vector<Kept> kept_;
+};
+
+// Ops often are methods of the object that holds the pipeline: a cycle that only the garbage
+// collector can free, if it is shown the way.
+template <class T>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const Kept& object : nb::inst_ptr<T>(self)->kept()) Py_VISIT(object->get());
+  return 0;
+}
+template <class T>
+int clear(PyObject* self) {
+  nb::inst_ptr<T>(self)->forget();
+  return 0;
+}
+template <class T>
+PyType_Slot collectable[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear<T>)},
+    {0, nullptr},
 };
 
 nb::tuple take(PyEngine& engine, double timeout) {
@@ -248,7 +279,8 @@ void bind_pipeline(nb::module_& m) {
   nb::class_<ItemIterator>(m, "ItemIterator", nb::type_slots(iterator_slots),
                            "Iterates over the items of a pipeline.");
 
-  nb::class_<PyEngine>(m, "Engine", nb::is_weak_referenceable(), "A pipeline of native stages.")
+  nb::class_<PyEngine>(m, "Engine", nb::is_weak_referenceable(),
+                       nb::type_slots(collectable<PyEngine>), "A pipeline of native stages.")
       .def("start", &PyEngine::start)
       .def("request_stop", &PyEngine::request_stop)
       .def("stop", &PyEngine::stop, "timeout"_a)
@@ -264,7 +296,8 @@ void bind_pipeline(nb::module_& m) {
       .def("fatal_failures", &fatal_failures,
            nb::sig("def fatal_failures(self) -> list[tuple[typing.Any, ...]]"));
 
-  nb::class_<EngineBuilder>(m, "EngineBuilder", "Collects the stages of a pipeline.")
+  nb::class_<EngineBuilder>(m, "EngineBuilder", nb::type_slots(collectable<EngineBuilder>),
+                            "Collects the stages of a pipeline.")
       .def(nb::init<int, int>(), "threads"_a, "sources"_a)
       .def("source", &EngineBuilder::source, "name"_a, "iterable"_a, "continuous"_a)
       .def("call", &EngineBuilder::call, "name"_a, "op"_a, "concurrency"_a, "ordered"_a,

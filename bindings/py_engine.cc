@@ -65,12 +65,14 @@ void FailureLog::flush() {
 }
 
 PyEngine::PyEngine(Pipeline pipeline, std::shared_ptr<CallerLane> callers,
-                   std::vector<std::shared_ptr<TaskLane>> loops, std::shared_ptr<FailureLog> log)
+                   std::vector<std::shared_ptr<TaskLane>> loops, std::shared_ptr<FailureLog> log,
+                   std::vector<Kept> kept)
     : pipeline_(std::move(pipeline)),
       engine_(engine::Access::engine_of(pipeline_)),
       callers_(std::move(callers)),
       loops_(std::move(loops)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      kept_(std::move(kept)) {}
 
 PyEngine::~PyEngine() {
   if (!python_is_ending()) stop(std::chrono::duration<double>(Pipeline::kStopTimeout).count());
@@ -101,15 +103,16 @@ std::optional<std::string> PyEngine::stop(double timeout) {
   }
   for (const auto& loop : loops_) loop->retire();
   log_->flush();
+  kept_.clear();
   release_put_aside();
   return stuck;
 }
 
 PyEngine::Taken PyEngine::take(double timeout) {
   Delivery got;
-  if (kept_) {
-    got = std::move(*kept_);
-    kept_.reset();
+  if (taken_) {
+    got = std::move(*taken_);
+    taken_.reset();
   } else {
     // What is ready is taken without letting go of the GIL.
     got = engine_->get_item(std::chrono::nanoseconds(0));
@@ -125,7 +128,7 @@ PyEngine::Taken PyEngine::take(double timeout) {
         got = engine_->get_item(std::chrono::nanoseconds(wait));
       }
       if (PyErr_CheckSignals() != 0) {
-        if (got.kind != Delivery::Kind::timeout) kept_ = std::move(got);
+        if (got.kind != Delivery::Kind::timeout) taken_ = std::move(got);
         throw nb::python_error();
       }
     }
@@ -145,6 +148,10 @@ PyEngine::Taken PyEngine::take(double timeout) {
       break;
   }
   return {got.error->code() == Code::closed ? Got::stopped : Got::failed, {}};
+}
+
+void PyEngine::forget() {
+  stop(0.1);
 }
 
 PipelineStats PyEngine::stats() const {

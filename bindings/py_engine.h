@@ -14,6 +14,7 @@
 
 #include "caller_lane.h"
 #include "penstock/pipeline.h"
+#include "python_steps.h"
 #include "python_value.h"
 #include "task_lane.h"
 
@@ -47,7 +48,8 @@ class PyEngine {
   };
 
   PyEngine(Pipeline pipeline, std::shared_ptr<CallerLane> callers,
-           std::vector<std::shared_ptr<TaskLane>> loops, std::shared_ptr<FailureLog> log);
+           std::vector<std::shared_ptr<TaskLane>> loops, std::shared_ptr<FailureLog> log,
+           std::vector<Kept> kept);
   ~PyEngine();
 
   void start();
@@ -56,6 +58,10 @@ class PyEngine {
   std::optional<std::string> stop(double timeout);
   // A negative timeout waits for ever. Throws what a signal handler raised; nothing is lost by it.
   Taken take(double timeout);
+
+  // For the garbage collector: what the stages hold on to, until they are stopped.
+  const std::vector<Kept>& kept() const { return kept_; }
+  void forget();
 
   PipelineStats stats() const;
   double gil_wait(std::size_t stage) const;  // of a stage by its place in the flow
@@ -70,7 +76,8 @@ class PyEngine {
   std::shared_ptr<CallerLane> callers_;
   std::vector<std::shared_ptr<TaskLane>> loops_;
   std::shared_ptr<FailureLog> log_;
-  std::optional<Delivery> kept_;  // taken when a signal came
+  std::vector<Kept> kept_;
+  std::optional<Delivery> taken_;  // when a signal came
 };
 
 }  // namespace penstock::bindings

@@ -3,20 +3,11 @@
 #include <memory>
 #include <utility>
 
-#include "python_value.h"
-
 namespace nb = nanobind;
 
 namespace penstock::bindings {
 
 namespace {
-
-// A Python object that a step function keeps. Shared, because std::function copies.
-using Kept = std::shared_ptr<PyValue>;
-
-Kept keep(nb::object object) {
-  return std::make_shared<PyValue>(object.release().ptr());
-}
 
 // What a call returned: an output, nothing for None, or the exception.
 Step answer(Context& ctx, PyObject* result, PyObject* input, Step next = Step::done,
@@ -64,8 +55,11 @@ StepFunction stream(Open open) {
 
 }  // namespace
 
-StepFunction iterate(nb::object iterable, bool continuous) {
-  auto source = keep(std::move(iterable));
+Kept keep(nb::object object) {
+  return std::make_shared<PyValue>(object.release().ptr());
+}
+
+StepFunction iterate(Kept source, bool continuous) {
   auto iterator = std::make_shared<PyValue>();
   return [source, iterator, continuous](Context& ctx) {
     if (iterator->get() == nullptr) {
@@ -88,8 +82,8 @@ StepFunction iterate(nb::object iterable, bool continuous) {
   };
 }
 
-StepFunction call(nb::object op, bool fatal) {
-  return [op = keep(std::move(op)), fatal](Context& ctx) {
+StepFunction call(Kept op, bool fatal) {
+  return [op = std::move(op), fatal](Context& ctx) {
     PyValue input(to_python(ctx.item()));
     if (input.get() == nullptr) return python_failure(ctx, nullptr);
     PyObject* result = PyObject_CallOneArg(op->get(), input.get());
@@ -97,8 +91,8 @@ StepFunction call(nb::object op, bool fatal) {
   };
 }
 
-StepFunction generate(nb::object op) {
-  return stream([op = keep(std::move(op))](PyObject* input) -> PyObject* {
+StepFunction generate(Kept op) {
+  return stream([op = std::move(op)](PyObject* input) -> PyObject* {
     PyValue generator(PyObject_CallOneArg(op->get(), input));
     if (generator.get() == nullptr) return nullptr;
     return PyObject_GetIter(generator.get());
@@ -129,17 +123,20 @@ Aggregation collect(Py_ssize_t n, bool drop_last) {
   return {step, flush};
 }
 
-Aggregation aggregate_with(nb::object aggregator, bool drop_last) {
-  auto accumulate = keep(aggregator.attr("accumulate"));
-  auto flush = keep(aggregator.attr("flush"));
-  return {[accumulate](Context& ctx) {
+Aggregation aggregate_with(Kept aggregator, bool drop_last) {
+  const auto call = [](const Kept& object, const char* method, PyObject* input) {
+    PyValue name(PyUnicode_InternFromString(method));
+    return input == nullptr ? PyObject_CallMethodNoArgs(object->get(), name.get())
+                            : PyObject_CallMethodOneArg(object->get(), name.get(), input);
+  };
+  return {[aggregator, call](Context& ctx) {
             PyValue input(to_python(ctx.item()));
             if (input.get() == nullptr) return python_failure(ctx, nullptr);
-            PyObject* result = PyObject_CallOneArg(accumulate->get(), input.get());
+            PyObject* result = call(aggregator, "accumulate", input.get());
             return answer(ctx, result, input.get(), Step::done, true);
           },
-          [flush, drop_last](Context& ctx) {
-            PyObject* result = PyObject_CallNoArgs(flush->get());
+          [aggregator, call, drop_last](Context& ctx) {
+            PyObject* result = call(aggregator, "flush", nullptr);
             if (result != nullptr && drop_last) {  // called all the same: it resets the state
               Py_DECREF(result);
               return Step::done;
@@ -148,8 +145,8 @@ Aggregation aggregate_with(nb::object aggregator, bool drop_last) {
           }};
 }
 
-StepFunction choose_path(nb::object router, int paths) {
-  return [router = keep(std::move(router)), paths](Context& ctx) {
+StepFunction choose_path(Kept router, int paths) {
+  return [router = std::move(router), paths](Context& ctx) {
     PyValue input(to_python(ctx.item()));
     if (input.get() == nullptr) return python_failure(ctx, nullptr);
     PyValue answer(PyObject_CallOneArg(router->get(), input.get()));

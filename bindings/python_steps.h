@@ -4,18 +4,26 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
+
 #include "penstock/stage.h"
+#include "python_value.h"
 
 namespace penstock::bindings {
 
+// A Python object that step functions keep. Shared, because step functions are copied; those who
+// look for cycles of references can see it.
+using Kept = std::shared_ptr<PyValue>;
+Kept keep(nanobind::object object);
+
 // Items of an iterable. With `continuous` it is iterated again and again, an epoch each time.
-StepFunction iterate(nanobind::object iterable, bool continuous);
+StepFunction iterate(Kept iterable, bool continuous);
 
 // op(item): None drops the item. With `fatal` an exception ends the pipeline.
-StepFunction call(nanobind::object op, bool fatal = false);
+StepFunction call(Kept op, bool fatal = false);
 
 // The items that the generator op(item) yields; a None among them is passed over.
-StepFunction generate(nanobind::object op);
+StepFunction generate(Kept op);
 
 // The elements of each item.
 StepFunction take_apart();
@@ -29,9 +37,9 @@ Aggregation collect(Py_ssize_t n, bool drop_last);
 
 // An aggregator of the user's: accumulate(item) and flush() return a result or None. An exception
 // in either ends the pipeline: the state of an aggregator that failed cannot be trusted.
-Aggregation aggregate_with(nanobind::object aggregator, bool drop_last);
+Aggregation aggregate_with(Kept aggregator, bool drop_last);
 
 // router(item) says which of `paths` the item takes.
-StepFunction choose_path(nanobind::object router, int paths);
+StepFunction choose_path(Kept router, int paths);
 
 }  // namespace penstock::bindings

@@ -25,6 +25,10 @@ class Lane {
   // How many tasks of stages other than sources may run here at once, over all stages.
   virtual int task_limit() const noexcept { return std::numeric_limits<int>::max(); }
 
+  // True when its threads exclude one another while they work on short tasks, so that waking a
+  // second one for these gains nothing.
+  virtual bool exclusive() const noexcept { return false; }
+
   // There may be a task to claim. Called without any engine lock; must not block.
   virtual void wake() noexcept = 0;
 };

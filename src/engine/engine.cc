@@ -69,7 +69,8 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
       auto at = std::find_if(lanes_.begin(), lanes_.end(),
                              [&](const LaneUse& use) { return use.lane == wanted.lane; });
       if (at == lanes_.end()) {
-        at = lanes_.insert(lanes_.end(), {wanted.lane, wanted.lane->task_limit()});
+        at = lanes_.insert(lanes_.end(),
+                           {wanted.lane, wanted.lane->task_limit(), wanted.lane->exclusive()});
       }
       stage->lane = static_cast<int>(at - lanes_.begin());
     }
@@ -268,12 +269,20 @@ void Engine::leave(bool soon, int own_lane, Chores& chores) {
       for (const auto& stage : stages_) {
         if (stage->lane != static_cast<int>(lane) || !can_claim(*stage)) continue;
         if (!lane_has_room(*stage)) continue;
-        if (soon && stage->lane == own_lane && stage->claimable_ns() < kWorthWakingNs) continue;
+        if (soon && !worth_waking(*stage, own_lane)) continue;
         chores.lanes |= std::uint64_t{1} << lane;
         break;
       }
     }
   }
+}
+
+// For a thread that is about to look here again: is it worth a wake-up all the same?
+bool Engine::worth_waking(const Stage& stage, int own_lane) const {
+  if (own_lane != kConsumer && stage.lane != own_lane) return true;
+  const LaneUse& use = lanes_[static_cast<std::size_t>(stage.lane)];
+  if (stage.quick() && (use.exclusive || own_lane == kConsumer)) return false;
+  return stage.claimable_ns() >= kWorthWakingNs;
 }
 
 void Engine::carry_out(Chores& chores) {
@@ -358,7 +367,7 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
       sink_stats_.ready += ready ? 1 : 0;
     }
     // A consumer that finds the sink half full will be back before the workers run dry.
-    leave(2 * sink_->size() >= sink_->capacity(), 0, chores);
+    leave(2 * sink_->size() >= sink_->capacity(), kConsumer, chores);
   }
   carry_out(chores);
   return delivery;

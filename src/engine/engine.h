@@ -130,6 +130,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   struct LaneUse {
     std::shared_ptr<Lane> lane;
     int limit = std::numeric_limits<int>::max();
+    bool exclusive = false;
     int running = 0;  // tasks, sources excepted
   };
   enum class State : std::uint8_t { built, running, stopped };
@@ -175,7 +176,9 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void end_if_over(Stage& stage);
 
   // engine.cc
+  static constexpr int kConsumer = -2;              // in place of a lane, below
   void leave(bool soon, int lane, Chores& chores);  // ends a critical section
+  bool worth_waking(const Stage& stage, int own_lane) const;
   Delivery deliver();
   void discard_all(bool keep_sink);
   std::string stuck_stages() const;

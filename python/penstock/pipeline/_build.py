@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from penstock.pipeline.defs import (
     PipelineConfig,
     SourceConfig,
     _any_of,
+    _is_async,
     _is_container,
     _PipeType,
 )
@@ -105,7 +106,7 @@ class _Build:
         self._loop = _loop.Loop(f"penstock-loop-{self._pipeline_id}")
 
     def run(self, config: PipelineConfig, report_interval: float) -> Pipeline:
-        self._engine = EngineBuilder(self._num_threads, _count_sources(config))
+        self._engine = EngineBuilder(self._num_threads, len(list(_sources(config.src))))
         try:
             self._add_upstream(config)
             sink = self._info("sink")
@@ -152,6 +153,11 @@ class _Build:
     def _add_merge(self, config: MergeConfig) -> None:
         if config.op is not None:
             raise NotImplementedError("Merge: an op of your own is not supported yet")
+        if len({source.continuous for source in _sources(config)}) > 1:
+            raise ValueError(
+                "Mixed continuous mode is not supported. All sources in a pipeline (including "
+                "merged sub-pipelines) must have the same continuous setting."
+            )
         next(self._ids)  # the merge has a number of its own, though it is only a queue here
         ends = []
         for upstream in config.pipeline_configs:
@@ -181,6 +187,8 @@ class _Build:
     def _add_paths(self, config: PathVariantsConfig) -> None:
         if config.batched:
             raise NotImplementedError("PathVariants: batched routing is not supported yet")
+        if _is_async(config.router):
+            raise NotImplementedError("PathVariants: an async router is not supported yet")
         router = self._engine.route(self._name(config.name), config.router, len(config.paths))
         ends = []
         for number, path in enumerate(config.paths):
@@ -231,10 +239,12 @@ class _Build:
         self._loop.add(_loop.Stage(lane, concurrency, work))
 
 
-def _count_sources(config: PipelineConfig) -> int:
-    if isinstance(config.src, MergeConfig):
-        return sum(_count_sources(one) for one in config.src.pipeline_configs)
-    return 1
+def _sources(src: SourceConfig | MergeConfig) -> Iterator[SourceConfig]:
+    if isinstance(src, MergeConfig):
+        for config in src.pipeline_configs:
+            yield from _sources(config.src)
+    else:
+        yield src
 
 
 def _signature_problem(op: Callable[..., Any]) -> str | None:

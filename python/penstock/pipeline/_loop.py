@@ -31,6 +31,8 @@ class Stage:
         self._work = work
         self._idle: list[asyncio.Future[LoopTask]] = []
         self._flushing = False
+        self._completed = 0  # since the last flush
+        self._busy = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[None]]:
         self._loop = loop
@@ -47,13 +49,20 @@ class Stage:
             except asyncio.CancelledError:
                 lane.abandon(task)
                 raise
-            # Whoever waits for results is woken once per turn of the loop.
+            # Whoever waits for results is woken once per turn of the loop; while results come in
+            # great numbers, once per millisecond: each wake-up hands over the GIL.
+            self._completed += 1
             if not self._flushing and lane.has_chores:
                 self._flushing = True
-                self._loop.call_soon(self._flush)
+                if self._busy:
+                    self._loop.call_later(0.001, self._flush)
+                else:
+                    self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flushing = False
+        self._busy = self._completed > 4
+        self._completed = 0
         self._lane.flush()
 
     async def _next(self) -> LoopTask:
@@ -134,7 +143,16 @@ class Loop:
 
 
 def _failed(lane: TaskLane, task: LoopTask, error: BaseException, item: Any) -> LoopTask | None:
-    """Records a failure. Anything but an Exception was meant to end the program: it is fatal."""
+    """Records a failure. Anything but an Exception was meant to end the program: it is fatal.
+
+    A CancelledError is ours if the loop is being stopped; else the user's function raised it, and
+    it is a failure like others.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        current = asyncio.current_task()
+        if current is not None and current.cancelling():
+            raise error
+        return lane.fail(task, error, item, False)
     return lane.fail(task, error, item, not isinstance(error, Exception))
 
 
@@ -143,10 +161,6 @@ def call_async(op: Callable[[Any], Any]) -> Any:
         item = task.item
         try:
             result = await op(item)
-        except asyncio.CancelledError:
-            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                raise
-            return lane.finish(task, None)  # the op cancelled itself: the item is dropped
         except BaseException as error:
             return _failed(lane, task, error, item)
         return lane.finish(task, result)
@@ -164,8 +178,6 @@ def generate_async(op: Callable[[Any], Any]) -> Any:
             output = await anext(stream)
         except StopAsyncIteration:
             return lane.finish(task, None)
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:
             return _failed(lane, task, error, item)
         return lane.again(task, output, (stream, item))
@@ -175,9 +187,16 @@ def generate_async(op: Callable[[Any], Any]) -> Any:
 
 def call_in_executor(op: Callable[[Any], Any], executor: Executor) -> Any:
     async def run(item: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(executor, op, item)
+        return await asyncio.get_running_loop().run_in_executor(executor, _call, op, item)
 
     return call_async(run)
+
+
+def _call(op: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return op(item)
+    except StopIteration as error:  # futures do not carry it
+        raise RuntimeError("the op raised StopIteration") from error
 
 
 _END = object()
@@ -224,8 +243,6 @@ def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Any:
                 return lane.end_epoch(task)
             lane.end_source(task)
             return None
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:
             return _failed(lane, task, error, None)
         return lane.finish(task, item)

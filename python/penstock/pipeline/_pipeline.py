@@ -6,6 +6,7 @@ import atexit
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -104,9 +105,10 @@ class Pipeline:
             self._state = "stopped"
         self._report_ended.set()
         _running.discard(self)
+        deadline = time.monotonic() + timeout
         self._engine.request_stop()
         self._loop.stop(timeout)
-        abandoned = self._engine.stop(timeout)
+        abandoned = self._engine.stop(max(0.0, deadline - time.monotonic()))
         if abandoned is not None:
             _LOG.warning("%s", abandoned)
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 
 import pytest
 from penstock.pipeline import PipelineBuilder
@@ -321,3 +322,22 @@ def test_a_thousand_pipelines_leave_no_thread_and_no_file():
         del pipeline
     gc.collect()
     assert files() <= before + 1
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_cycle_through_an_op_is_collected(started):
+    class Loader:
+        def __init__(self):
+            builder = PipelineBuilder().add_source(range(5)).pipe(self.op)
+            self.pipeline = builder.add_sink().build()
+
+        def op(self, x):
+            return x
+
+    loader = Loader()
+    if started:
+        assert loader.pipeline.get_item(timeout=20) == 0
+    gone = weakref.ref(loader)
+    del loader
+    gc.collect()
+    assert gone() is None

@@ -535,3 +535,43 @@ class TestNativeOps:
         assert len(out) == 20
         gc.collect()
         assert sys.getrefcount(file) == before
+
+
+def test_a_cancelled_error_of_the_users_own_is_an_ordinary_failure():
+    async def op(x):
+        if x == 1:
+            raise asyncio.CancelledError
+        return x
+
+    async def stream(x):
+        if x == 1:
+            raise asyncio.CancelledError
+        yield x
+
+    async def items():
+        yield 0
+        raise asyncio.CancelledError
+
+    assert run(source(4).pipe(op).add_sink()) == [0, 2, 3]
+    assert run(source(4).pipe(stream).add_sink()) == [0, 2, 3]
+    with pytest.raises(PipelineFailure):
+        run(PipelineBuilder().add_source(items()).add_sink())
+
+
+def test_stop_iteration_from_an_executor_is_an_ordinary_failure():
+    def op(x):
+        if x == 1:
+            raise StopIteration
+        return x
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert run(source(3).pipe(op, executor=pool).add_sink()) == [0, 2]
+
+
+def test_sources_that_do_and_do_not_end_are_not_merged():
+    def config(continuous):
+        return PipelineConfig(SourceConfig([0], continuous), (), SinkConfig(1))
+
+    merged = PipelineConfig(Merge([config(True), config(False)]), (), SinkConfig(1))
+    with pytest.raises(ValueError, match="Mixed continuous mode"):
+        build_pipeline(merged)
