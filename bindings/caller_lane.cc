@@ -100,14 +100,15 @@ void CallerLane::run(unsigned worker) {
   const PyGILState_STATE attached = PyGILState_Ensure();
   PyThreadState* state = PyEval_SaveThread();
   engine::Claim claim;
+  engine::Parking::Place place;
   engine::Chores chores;
   while (!ending_) {
     if (!engine->has_work(number)) {
-      parking_.declare();
+      parking_.declare(place);
       if (ending_ || engine->has_work(number)) {
-        parking_.retract();
+        parking_.retract(place);
       } else {
-        parking_.park();
+        parking_.park(place);
       }
       continue;
     }
@@ -118,9 +119,11 @@ void CallerLane::run(unsigned worker) {
     if (found) count_gil_wait(claim.stage, got - asked);
     bool more = true;
     while (found) {
-      if (!claim.quick) engine->carry_out(chores);
+      const bool quick = claim.quick;
+      const std::int64_t started = claim.started;
+      if (!quick) engine->carry_out(chores);
       engine->run(claim, worker);
-      more = engine::now_ns() - got < kHoldNs && !ending_;
+      more = (quick ? started : engine::now_ns()) - got < kHoldNs && !ending_;
       found = engine->exchange(number, claim, more, chores);
     }
     engine->carry_out(chores);

@@ -41,7 +41,7 @@ struct Stream {
 template <class Open>
 StepFunction stream(Open open) {
   return [open = std::move(open)](Context& ctx) {
-    if (!ctx.item().holds<Stream>()) {
+    if (!ctx.item().is<Stream>()) {
       PyValue input(to_python(ctx.item()));
       if (input.get() == nullptr) return python_failure(ctx, nullptr);
       PyValue iterator(open(input.get()));

@@ -62,7 +62,7 @@ Item item_of(PyObject* stolen) {
 }
 
 PyObject* to_python(Item& item) {
-  if (PyValue* value = item.get<PyValue>()) {
+  if (PyValue* value = item.get_if_is<PyValue>()) {
     PyObject* object = value->release();
     item.reset();
     return object;

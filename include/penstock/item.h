@@ -53,6 +53,16 @@ class Item {
     return type_ == &type_of<T> || (type_ != nullptr && *type_->info == typeid(T));
   }
 
+  // The same for types that are only ever put into Items by one library: a pointer is compared.
+  template <class T>
+  bool is() const noexcept {
+    return type_ == &type_of<T>;
+  }
+  template <class T>
+  T* get_if_is() noexcept {
+    return is<T>() ? at<T>() : nullptr;
+  }
+
   // The value, or null when the Item is empty or holds another type.
   template <class T>
   T* get() noexcept {

@@ -9,7 +9,7 @@ namespace {
 
 bool can_take_input(const Stage& stage) {
   if (stage.room() <= 0 || stage.in->empty()) return false;
-  return !stage.in->front().holds<Mark>() || stage.quiet();
+  return !stage.in->front().is<Mark>() || stage.quiet();
 }
 
 // The ready task that may go on now, or the end. With outputs in input order only the oldest task
@@ -93,7 +93,7 @@ bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
     }
 
     Item& head = stage.in->front();
-    if (const Mark* mark = head.get<Mark>()) {
+    if (const Mark* mark = head.get_if_is<Mark>()) {
       if (stage.spec.flush && !stage.flushed) {
         stage.flushed = true;
         claim.what = Claim::What::flush;
@@ -105,7 +105,7 @@ bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
       take_input(stage);
       stage.flushed = false;
       forward(stage, passed);
-    } else if (head.holds<Failure>()) {
+    } else if (head.is<Failure>()) {
       pass_failure(stage, take_input(stage));
     } else if (stage.spec.kind == Kind::fill) {
       open_ticket(stage);
@@ -150,7 +150,7 @@ void Engine::take_items(Stage& stage, int most, Claim& claim) {
   if (many && stage.ordered()) n = 1;  // see find_resumable
   for (int i = 0; i < (many ? 1 : n) && !stage.in->empty(); ++i) {
     Item& head = stage.in->front();
-    if (head.holds<Mark>() || head.holds<Failure>()) break;
+    if (head.is<Mark>() || head.is<Failure>()) break;
     claim.in[static_cast<std::size_t>(claim.count++)] = take_input(stage);
     if (stage.ordered()) {
       const std::uint64_t number = stage.window.enter();

@@ -260,7 +260,7 @@ void Engine::leave(bool soon, int own_lane, Chores& chores) {
   if (consumer_waiting_ && !sink_->empty()) {
     // Called late so that it finds several items, but never later than a few turns of a worker.
     chores.consumer |= !soon || 2 * sink_->size() >= sink_->capacity() ||
-                       sink_->front().holds<Mark>() || ++consumer_passed_over_ > kPassedOver;
+                       sink_->front().is<Mark>() || ++consumer_passed_over_ > kPassedOver;
     if (chores.consumer) consumer_passed_over_ = 0;
   }
   if (state_ == State::running && !stopping()) {
@@ -380,7 +380,7 @@ Delivery Engine::deliver() {
   }
   if (sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
   Item& head = sink_->front();
-  if (const Mark* mark = head.get<Mark>()) {
+  if (const Mark* mark = head.get_if_is<Mark>()) {
     if (*mark == Mark::end) {  // stays, for the next time it is asked for
       if (failure_) return {Delivery::Kind::failed, {}, *failure_};
       return {Delivery::Kind::end, {}, {}};
@@ -393,7 +393,7 @@ Delivery Engine::deliver() {
   for (Stage* producer : sink_->producers) {
     if (producer->condition == Condition::blocked) producer->touch(now());
   }
-  if (Failure* failure = item.get<Failure>()) {
+  if (Failure* failure = item.get_if_is<Failure>()) {
     // What comes after a delivered failure is not delivered: the failure is the end.
     Error error = std::move(failure->error);
     for (Stage* producer : sink_->producers) mute(*producer);

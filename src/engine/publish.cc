@@ -196,9 +196,9 @@ void Engine::send(Stage& stage, Output output) {
   if (stage.muted) {
     stage.release(1);
     after_.discarded.push_back(std::move(output.item));
-  } else if (Passing* passing = output.item.get<Passing>()) {
+  } else if (Passing* passing = output.item.get_if_is<Passing>()) {
     put(stage, {std::move(passing->failure), 0});
-  } else if (Failure* failure = output.item.get<Failure>()) {
+  } else if (Failure* failure = output.item.get_if_is<Failure>()) {
     settle_failure(stage, std::move(*failure));
   } else if (static_cast<std::size_t>(output.port) >= stage.out.size()) {
     after_.discarded.push_back(std::move(output.item));

@@ -46,6 +46,7 @@ void PoolState::detach(const Engine& engine) {
 
 void PoolState::run(unsigned worker) {
   Claim claim;
+  Parking::Place place;
   std::vector<std::shared_ptr<Engine>> engines;  // a copy, so that a turn takes no lock
   std::uint64_t version = ~std::uint64_t{0};
   std::size_t turn = 0;
@@ -64,14 +65,14 @@ void PoolState::run(unsigned worker) {
   };
   while (!ending_.load()) {
     if (look_around()) continue;
-    parking_.declare();
+    parking_.declare(place);
     if (ending_.load() || look_around()) {
-      parking_.retract();
+      parking_.retract(place);
     } else {
       // A sleeping worker must not keep a finished pipeline alive.
       engines.clear();
       version = ~std::uint64_t{0};
-      parking_.park();
+      parking_.park(place);
     }
   }
 }
