@@ -45,5 +45,6 @@ def test_cpp_blocks_are_parts_of_programs_that_the_tests_compile(page: Path) -> 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=name_of)
 def test_links_to_files_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+    prose = BLOCK.sub("", page.read_text())
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
         assert os.path.exists(page.parent / target), f"{page} links to {target}"
