@@ -7,6 +7,7 @@
 
 #include "engine/clock.h"
 #include "engine/fork.h"
+#include "python_steps.h"
 #include "python_value.h"
 
 namespace penstock::bindings {
@@ -41,7 +42,8 @@ void CallerLane::wake() noexcept {
   auto one = std::make_shared<Thread>();
   threads_.push_back(one);
   one->thread = std::thread([self = shared_from_this(), one, number] {
-    self->run(static_cast<unsigned>(number));
+    self->run(*one, static_cast<unsigned>(number));
+    one->input = nullptr;
     one->done = true;
   });
   const std::string name = "penstock-py" + std::to_string(number);
@@ -88,7 +90,8 @@ void CallerLane::end() {
 
 // No destructor between here and a Python call may need Python: while the interpreter goes down,
 // a thread that asks for the GIL is unwound.
-void CallerLane::run(unsigned worker) {
+void CallerLane::run(Thread& self, unsigned worker) {
+  self.input = &input_in_progress();
   std::shared_ptr<engine::Engine> engine;
   int number = -1;
   {
@@ -134,6 +137,16 @@ void CallerLane::run(unsigned worker) {
   if (python_is_ending()) return;
   PyEval_RestoreThread(state);
   PyGILState_Release(attached);
+}
+
+std::vector<nanobind::object> CallerLane::inputs_in_progress() {
+  std::vector<nanobind::object> inputs;
+  std::lock_guard hold(threads_lock_);
+  for (const auto& one : threads_) {
+    PyObject** input = one->input.load();
+    if (input != nullptr && *input != nullptr) inputs.push_back(nanobind::borrow(*input));
+  }
+  return inputs;
 }
 
 void CallerLane::count_gil_wait(const engine::Stage* stage, std::int64_t ns) {

@@ -41,6 +41,9 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   // quietly when the call returns. The GIL must not be held.
   void end();
 
+  // What the user's functions that are still running were called with. With the GIL held.
+  std::vector<nanobind::object> inputs_in_progress();
+
   // Time spent waiting for the GIL before tasks of this stage, in seconds.
   double gil_wait(const engine::Stage* stage) const;
 
@@ -48,9 +51,10 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   struct Thread {
     std::thread thread;
     std::atomic<bool> done{false};
+    std::atomic<PyObject**> input{nullptr};  // the thread's input_in_progress
   };
 
-  void run(unsigned worker);
+  void run(Thread& self, unsigned worker);
   bool forget_threads_after_fork();
   void count_gil_wait(const engine::Stage* stage, std::int64_t ns);
 

@@ -21,6 +21,16 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
+// An object in a line of a message.
+std::string words(nb::handle object) {
+  try {
+    std::string text = nb::cast<std::string>(nb::repr(object));
+    return text.size() <= 200 ? text : text.substr(0, 197) + "...";
+  } catch (nb::python_error& error) {
+    return "an item whose repr failed";
+  }
+}
+
 }  // namespace
 
 nb::object exception_of(const Error& error) {
@@ -90,9 +100,14 @@ void PyEngine::request_stop() {
 
 std::optional<std::string> PyEngine::shut_down(double timeout) {
   const Status stopped = engine_->stop(nanoseconds(timeout), true);
+  std::optional<std::string> stuck;
+  if (!stopped.ok()) {
+    stuck = stopped.error().message();
+    nb::gil_scoped_acquire acquired;
+    for (const nb::object& input : callers_->inputs_in_progress()) *stuck += " on " + words(input);
+  }
   callers_->end();
-  if (stopped.ok()) return std::nullopt;
-  return stopped.error().message();
+  return stuck;
 }
 
 std::optional<std::string> PyEngine::stop(double timeout) {

@@ -9,6 +9,13 @@ namespace penstock::bindings {
 
 namespace {
 
+// Notes what a user's function is called with, for as long as it runs.
+class InProgress {
+ public:
+  explicit InProgress(PyObject* input) noexcept { input_in_progress() = input; }
+  ~InProgress() { input_in_progress() = nullptr; }
+};
+
 // What a call returned: an output, nothing for None, or the exception.
 Step answer(Context& ctx, PyObject* result, PyObject* input, Step next = Step::done,
             bool fatal = false) {
@@ -49,11 +56,17 @@ StepFunction stream(Open open) {
       ctx.item() = Item::of(Stream{std::move(iterator), std::move(input)});
     }
     const Stream* stream = ctx.item().get<Stream>();
+    const InProgress noted(stream->input.get());
     return advance(ctx, stream->iterator.get(), stream->input.get());
   };
 }
 
 }  // namespace
+
+PyObject*& input_in_progress() noexcept {
+  thread_local PyObject* input = nullptr;
+  return input;
+}
 
 Kept keep(nb::object object) {
   return std::make_shared<PyValue>(object.release().ptr());
@@ -86,6 +99,7 @@ StepFunction call(Kept op, bool fatal) {
   return [op = std::move(op), fatal](Context& ctx) {
     PyValue input(to_python(ctx.item()));
     if (input.get() == nullptr) return python_failure(ctx, nullptr);
+    const InProgress noted(input.get());
     PyObject* result = PyObject_CallOneArg(op->get(), input.get());
     return answer(ctx, result, input.get(), Step::done, fatal);
   };

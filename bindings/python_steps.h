@@ -16,6 +16,10 @@ namespace penstock::bindings {
 using Kept = std::shared_ptr<PyValue>;
 Kept keep(nanobind::object object);
 
+// What the user's function that this thread is in was called with; null outside of one, and for
+// sources. Written and read with the GIL held.
+PyObject*& input_in_progress() noexcept;
+
 // Items of an iterable. With `continuous` it is iterated again and again, an epoch each time.
 StepFunction iterate(Kept iterable, bool continuous);
 
