@@ -142,8 +142,8 @@ struct Stage {
   static constexpr int kGrownQueue = 64;
   bool fast() const noexcept { return mean_ns >= 0 && mean_ns < kFastNs * concurrency; }
 
-  // A burst of such tasks is over before another thread could be woken up to help.
-  bool quick() const noexcept { return burst() > 1; }
+  // Such tasks are over before another thread could be woken up to help.
+  bool quick() const noexcept { return mean_ns >= 0 && mean_ns <= kBurstNs / 2; }
 
   // About how long it would take to do all that this stage could do now.
   double claimable_ns() const noexcept;
