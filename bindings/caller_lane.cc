@@ -27,17 +27,20 @@ CallerLane::~CallerLane() {
 }
 
 bool CallerLane::idle() const noexcept {
+  if (coming_.load(std::memory_order_seq_cst) > 0) return false;
   return parking_.idle() || made_.load(std::memory_order_relaxed) < most_;
 }
 
 void CallerLane::wake() noexcept {
-  if (parking_.idle()) {
-    parking_.wake_one();
-    return;
-  }
-  if (made_.load() >= most_) return;
+  coming_.fetch_add(1);
+  if (parking_.wake_one()) return;
+  if (!make_thread()) coming_.fetch_sub(1);
+}
+
+bool CallerLane::make_thread() noexcept {
+  if (made_.load() >= most_) return false;
   std::lock_guard hold(threads_lock_);
-  if (ending_ || engine_ == nullptr || made_.load() >= most_) return;
+  if (ending_ || engine_ == nullptr || made_.load() >= most_) return false;
   const int number = made_.fetch_add(1);
   auto one = std::make_shared<Thread>();
   threads_.push_back(one);
@@ -48,6 +51,7 @@ void CallerLane::wake() noexcept {
   });
   const std::string name = "penstock-py" + std::to_string(number);
   pthread_setname_np(one->thread.native_handle(), name.c_str());
+  return true;
 }
 
 void CallerLane::serve(std::shared_ptr<engine::Engine> engine) {
@@ -105,19 +109,27 @@ void CallerLane::run(Thread& self, unsigned worker) {
   engine::Claim claim;
   engine::Parking::Place place;
   engine::Chores chores;
+  bool coming = true;  // counted in coming_
+  const auto arrived = [&] {
+    if (std::exchange(coming, false)) coming_.fetch_sub(1);
+  };
   while (!ending_) {
     if (!engine->has_work(number)) {
+      arrived();
       parking_.declare(place);
       if (ending_ || engine->has_work(number)) {
-        parking_.retract(place);
+        coming = parking_.retract(place);
       } else {
         parking_.park(place);
+        coming = true;
       }
       continue;
     }
+    if (!std::exchange(coming, true)) coming_.fetch_add(1);
     const std::int64_t asked = engine::now_ns();
     PyEval_RestoreThread(state);
     const std::int64_t got = engine::now_ns();
+    arrived();
     bool found = engine->exchange(number, claim, true, chores);
     if (found) count_gil_wait(claim.stage, got - asked);
     bool more = true;
@@ -134,6 +146,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
     state = PyEval_SaveThread();
     if (!more) sched_yield();  // somebody else may want the GIL
   }
+  arrived();
   if (python_is_ending()) return;
   PyEval_RestoreThread(state);
   PyGILState_Release(attached);

@@ -55,6 +55,7 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   };
 
   void run(Thread& self, unsigned worker);
+  bool make_thread() noexcept;
   bool forget_threads_after_fork();
   void count_gil_wait(const engine::Stage* stage, std::int64_t ns);
 
@@ -64,6 +65,9 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   std::shared_ptr<engine::Engine> engine_;
   int number_ = -1;  // among the engine's lanes
   engine::Parking parking_;
+  // Threads on their way: called, but not in possession of the GIL yet. They will look at
+  // everything once they have it, so nobody else needs to be called meanwhile.
+  std::atomic<int> coming_{0};
   std::atomic<bool> ending_{false};
   std::atomic<int> made_{0};
   std::mutex threads_lock_;

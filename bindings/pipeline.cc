@@ -258,23 +258,26 @@ void bind_pipeline(nb::module_& m) {
   nb::class_<NativeOp>(m, "NativeOp", "A function that pipelines run without the GIL.")
       .def_ro("name", &NativeOp::name);
 
-  nb::class_<LoopTask>(m, "LoopTask", "A task that an event loop is working on.")
-      .def_prop_ro("item", &LoopTask::item)
-      .def_prop_ro("resumed", &LoopTask::resumed);
-
   nb::class_<TaskLane>(m, "TaskLane", "Where an event loop claims and completes tasks.")
       .def("fileno", &TaskLane::fileno)
       .def("set_idle", &TaskLane::set_idle, "idle"_a)
       .def("acknowledge", &TaskLane::acknowledge)
-      .def("claim", &TaskLane::claim)
-      .def("finish", &TaskLane::finish, "task"_a, "result"_a.none())
-      .def("fail", &TaskLane::fail, "task"_a, "exception"_a, "input"_a.none(), "fatal"_a = false)
-      .def("again", &TaskLane::again, "task"_a, "output"_a.none(), "kept"_a.none())
-      .def("end_epoch", &TaskLane::end_epoch, "task"_a)
-      .def("end_source", &TaskLane::end_source, "task"_a)
-      .def("abandon", &TaskLane::abandon, "task"_a)
-      .def("flush", &TaskLane::flush)
-      .def_prop_ro("has_chores", &TaskLane::has_chores);
+      .def("flush", &TaskLane::flush);
+
+  nb::class_<LoopSlot>(m, "LoopSlot", "A coroutine's place on a TaskLane: one task at a time.")
+      .def(nb::init<std::shared_ptr<TaskLane>, nb::object>(), "lane"_a, "nothing"_a)
+      .def("claim", &LoopSlot::claim, nb::sig("def claim(self) -> typing.Any"))
+      .def_prop_ro("resumed", &LoopSlot::resumed)
+      .def("finish", &LoopSlot::finish, "result"_a.none(),
+           nb::sig("def finish(self, result: object) -> typing.Any"))
+      .def("fail", &LoopSlot::fail, "exception"_a, "input"_a.none(), "fatal"_a,
+           nb::sig("def fail(self, exception: BaseException, input: object, fatal: bool) -> "
+                   "typing.Any"))
+      .def("again", &LoopSlot::again, "output"_a.none(), "kept"_a.none(),
+           nb::sig("def again(self, output: object, kept: object) -> typing.Any"))
+      .def("end_epoch", &LoopSlot::end_epoch, nb::sig("def end_epoch(self) -> typing.Any"))
+      .def("end_source", &LoopSlot::end_source)
+      .def("abandon", &LoopSlot::abandon);
 
   nb::class_<ItemIterator>(m, "ItemIterator", nb::type_slots(iterator_slots),
                            "Iterates over the items of a pipeline.");

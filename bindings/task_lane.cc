@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "python_value.h"
 
@@ -11,28 +12,7 @@ namespace nb = nanobind;
 
 namespace penstock::bindings {
 
-LoopTask::LoopTask(std::shared_ptr<TaskLane> lane, std::unique_ptr<engine::Claim> claim)
-    : lane_(std::move(lane)), claim_(std::move(claim)) {}
-
-LoopTask::~LoopTask() {
-  if (claim_ == nullptr) return;
-  claim_->errors.push_back(
-      {0, Error(Code::internal, "the task was abandoned by the event loop"), false});
-  (void)lane_->exchange(std::move(claim_), false);
-  lane_->flush();
-}
-
-nb::object LoopTask::item() {
-  Item& held = claim_->task ? claim_->task->item : claim_->in[0];
-  if (held.empty()) return nb::none();
-  PyObject* object = to_python(held);
-  if (object == nullptr) throw nb::python_error();
-  return nb::steal(object);
-}
-
-bool LoopTask::resumed() const {
-  return claim_->what == engine::Claim::What::resumed;
-}
+using What = engine::Claim::What;
 
 TaskLane::TaskLane() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
@@ -60,73 +40,84 @@ void TaskLane::retire() {
   engine_.reset();
 }
 
-std::optional<LoopTask> TaskLane::exchange(std::unique_ptr<engine::Claim> claim, bool more) {
-  if (engine_ == nullptr) return std::nullopt;
-  if (claim->what != engine::Claim::What::nothing) claim->in[0].reset();
-  if (engine_->exchange(number_, *claim, more, chores_)) {
-    return LoopTask(shared_from_this(), std::move(claim));
-  }
-  spare_.push_back(std::move(claim));
-  return std::nullopt;
-}
-
-std::optional<LoopTask> TaskLane::claim() {
-  std::unique_ptr<engine::Claim> claim;
-  if (spare_.empty()) {
-    claim = std::make_unique<engine::Claim>();
-  } else {
-    claim = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  return exchange(std::move(claim), true);
-}
-
-std::optional<LoopTask> TaskLane::finish(LoopTask& task, nb::object result) {
-  auto claim = std::move(task.claim_);
-  if (!result.is_none() || claim->what == engine::Claim::What::poll) {
-    claim->out.push_back({{item_of(result.release().ptr()), 0}, 0});
-  }
-  return exchange(std::move(claim), true);
-}
-
-std::optional<LoopTask> TaskLane::end_epoch(LoopTask& task) {
-  auto claim = std::move(task.claim_);
-  claim->epoch_end = true;
-  return exchange(std::move(claim), true);
-}
-
-void TaskLane::end_source(LoopTask& task) {
-  auto claim = std::move(task.claim_);
-  claim->source_done = true;
-  (void)exchange(std::move(claim), false);
-}
-
-void TaskLane::abandon(LoopTask& task) {
-  if (task.claim_ != nullptr) (void)exchange(std::move(task.claim_), false);
-}
-
-std::optional<LoopTask> TaskLane::fail(LoopTask& task, nb::object exception, nb::object input,
-                                       bool fatal) {
-  auto claim = std::move(task.claim_);
-  claim->errors.push_back(
-      {0, error_of_exception(exception.release().ptr(), input.is_none() ? nullptr : input.ptr()),
-       fatal});
-  return exchange(std::move(claim), true);
-}
-
-std::optional<LoopTask> TaskLane::again(LoopTask& task, nb::object output, nb::object kept) {
-  auto claim = std::move(task.claim_);
-  auto parked = claim->task ? claim->task : std::make_shared<engine::ParkedTask>();
-  parked->engine = engine_;
-  parked->stage = claim->stage;
-  parked->item = item_of(kept.release().ptr());
-  if (!output.is_none()) claim->out.push_back({{item_of(output.release().ptr()), 0}, 0});
-  claim->held.push_back({0, std::move(parked), false});
-  return exchange(std::move(claim), true);
-}
-
 void TaskLane::flush() {
   if (engine_ != nullptr) engine_->carry_out(chores_);
+}
+
+bool TaskLane::exchange(engine::Claim& claim, bool more) {
+  if (engine_ == nullptr) {
+    claim.clear();
+    return false;
+  }
+  if (claim.what != What::nothing) claim.in[0].reset();
+  return engine_->exchange(number_, claim, more, chores_);
+}
+
+LoopSlot::LoopSlot(std::shared_ptr<TaskLane> lane, nb::object nothing)
+    : lane_(std::move(lane)),
+      claim_(std::make_unique<engine::Claim>()),
+      nothing_(std::move(nothing)) {}
+
+LoopSlot::~LoopSlot() {
+  if (claim_ == nullptr || claim_->what == What::nothing) return;
+  claim_->errors.push_back(
+      {0, Error(Code::internal, "the task was abandoned by the event loop"), false});
+  (void)lane_->exchange(*claim_, false);
+  lane_->flush();
+}
+
+nb::object LoopSlot::exchange(bool more) {
+  if (!lane_->exchange(*claim_, more)) return nothing_;
+  Item& held = claim_->task ? claim_->task->item : claim_->in[0];
+  if (held.empty()) return nb::none();  // a source
+  PyObject* object = to_python(held);
+  if (object == nullptr) throw nb::python_error();
+  return nb::steal(object);
+}
+
+nb::object LoopSlot::claim() {
+  return exchange(true);
+}
+
+bool LoopSlot::resumed() const {
+  return claim_->what == What::resumed;
+}
+
+nb::object LoopSlot::finish(nb::object result) {
+  if (!result.is_none() || claim_->what == What::poll) {
+    claim_->out.push_back({{item_of(result.release().ptr()), 0}, 0});
+  }
+  return exchange(true);
+}
+
+nb::object LoopSlot::fail(nb::object exception, nb::object input, bool fatal) {
+  PyObject* about = input.is_none() ? nullptr : input.ptr();
+  claim_->errors.push_back({0, error_of_exception(exception.release().ptr(), about), fatal});
+  return exchange(true);
+}
+
+nb::object LoopSlot::again(nb::object output, nb::object kept) {
+  auto parked = claim_->task ? claim_->task : std::make_shared<engine::ParkedTask>();
+  parked->engine = lane_->engine_;
+  parked->stage = claim_->stage;
+  parked->item = item_of(kept.release().ptr());
+  if (!output.is_none()) claim_->out.push_back({{item_of(output.release().ptr()), 0}, 0});
+  claim_->held.push_back({0, std::move(parked), false});
+  return exchange(true);
+}
+
+nb::object LoopSlot::end_epoch() {
+  claim_->epoch_end = true;
+  return exchange(true);
+}
+
+void LoopSlot::end_source() {
+  claim_->source_done = true;
+  (void)exchange(false);
+}
+
+void LoopSlot::abandon() {
+  if (claim_->what != What::nothing) (void)exchange(false);
 }
 
 }  // namespace penstock::bindings

@@ -35,11 +35,11 @@ class Parking {
     idle_.fetch_add(1, std::memory_order_seq_cst);
   }
 
-  // Not idle after all. A waker may have chosen this thread already: then its call is used up.
-  void retract(Place& place) {
+  // Not idle after all. True: a waker had chosen this thread already; its call is used up.
+  bool retract(Place& place) {
     std::lock_guard hold(lock_);
     if (std::erase(places_, &place) > 0) idle_.fetch_sub(1, std::memory_order_seq_cst);
-    place.called.store(false, std::memory_order_relaxed);
+    return place.called.exchange(false, std::memory_order_relaxed);
   }
 
   // Returns when a waker has chosen this thread.
@@ -53,16 +53,17 @@ class Parking {
     place.called.store(false, std::memory_order_relaxed);
   }
 
-  // Chooses one idle thread, if there is one.
-  void wake_one() noexcept {
-    if (!idle()) return;
+  // Chooses one idle thread; false: there is none.
+  bool wake_one() noexcept {
+    if (!idle()) return false;
     std::lock_guard hold(lock_);
-    if (places_.empty()) return;
+    if (places_.empty()) return false;
     Place& place = *places_.back();
     places_.pop_back();
     idle_.fetch_sub(1, std::memory_order_seq_cst);
     place.called.store(true, std::memory_order_relaxed);
     if (place.asleep) place.cond.notify_one();
+    return true;
   }
 
  private:

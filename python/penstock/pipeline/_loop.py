@@ -14,66 +14,71 @@ from collections.abc import AsyncIterable, Callable, Coroutine
 from concurrent.futures import Executor, ProcessPoolExecutor
 from typing import Any
 
-from penstock._core import LoopTask, TaskLane
+from penstock._core import LoopSlot, TaskLane
+
+# What a slot returns when there is no task: no item can be this.
+NOTHING = object()
+
+Run = Callable[["Stage", LoopSlot], Coroutine[Any, Any, None]]
 
 
 class Stage:
-    """A stage on the loop. ``work`` carries out one task, completes it and returns the next."""
+    """A stage on the loop. ``run`` is the life of one of its coroutines: it asks ``first`` for an
+    item when it has none, completes its tasks through its slot, and calls ``completed`` after each.
+    """
 
-    def __init__(
-        self,
-        lane: TaskLane,
-        concurrency: int,
-        work: Callable[[TaskLane, LoopTask], Coroutine[Any, Any, LoopTask | None]],
-    ) -> None:
+    def __init__(self, lane: TaskLane, concurrency: int, run: Run) -> None:
         self._lane = lane
         self._concurrency = concurrency
-        self._work = work
-        self._idle: list[asyncio.Future[LoopTask]] = []
+        self._run = run
+        self._idle: list[tuple[asyncio.Future[Any], LoopSlot]] = []
         self._flushing = False
-        self._completed = 0  # since the last flush
+        self._count = 0  # tasks completed since the last flush
         self._busy = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[None]]:
         self._loop = loop
         loop.add_reader(self._lane.fileno(), self._signalled)
-        return [loop.create_task(self._run()) for _ in range(self._concurrency)]
+        return [loop.create_task(self._live()) for _ in range(self._concurrency)]
 
-    async def _run(self) -> None:
-        lane = self._lane
-        following: LoopTask | None = None
-        while True:
-            task = following or lane.claim() or await self._next()
-            try:
-                following = await self._work(lane, task)
-            except asyncio.CancelledError:
-                lane.abandon(task)
-                raise
-            # Whoever waits for results is woken once per turn of the loop; while results come in
-            # great numbers, once per millisecond: each wake-up hands over the GIL.
-            self._completed += 1
-            if not self._flushing and lane.has_chores:
-                self._flushing = True
-                if self._busy:
-                    self._loop.call_later(0.001, self._flush)
-                else:
-                    self._loop.call_soon(self._flush)
+    async def _live(self) -> None:
+        slot = LoopSlot(self._lane, NOTHING)
+        try:
+            await self._run(self, slot)
+        finally:
+            slot.abandon()
+
+    def completed(self) -> None:
+        """Whoever waits for results is woken once per turn of the loop; while results come in
+        great numbers, once per millisecond: each wake-up hands over the GIL."""
+        self._count += 1
+        if not self._flushing:
+            self._flushing = True
+            if self._busy:
+                self._loop.call_later(0.001, self._flush)
+            else:
+                self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flushing = False
-        self._busy = self._completed > 4
-        self._completed = 0
+        self._busy = self._count > 4
+        self._count = 0
         self._lane.flush()
 
-    async def _next(self) -> LoopTask:
-        waiter: asyncio.Future[LoopTask] = self._loop.create_future()
-        self._idle.append(waiter)
+    async def first(self, slot: LoopSlot) -> Any:
+        """An item for a coroutine that has none; waits for it."""
+        item = slot.claim()
+        if item is not NOTHING:
+            return item
+        waiter: asyncio.Future[Any] = self._loop.create_future()
+        place = (waiter, slot)
+        self._idle.append(place)
         self._deal()
         try:
             return await waiter
         finally:
-            if waiter in self._idle:
-                self._idle.remove(waiter)
+            if place in self._idle:
+                self._idle.remove(place)
 
     def _signalled(self) -> None:
         self._lane.acknowledge()
@@ -83,14 +88,16 @@ class Stage:
     def _deal(self) -> None:
         """Hands tasks to idle coroutines; says that there are idle ones before looking again."""
         while self._idle:
-            if self._idle[-1].done():  # cancelled
+            waiter, slot = self._idle[-1]
+            if waiter.done():  # cancelled
                 self._idle.pop()
                 continue
             self._lane.set_idle(True)
-            task = self._lane.claim()
-            if task is None:
+            item = slot.claim()
+            if item is NOTHING:
                 return
-            self._idle.pop().set_result(task)
+            self._idle.pop()
+            waiter.set_result(item)
         self._lane.set_idle(False)
 
 
@@ -142,7 +149,7 @@ class Loop:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _failed(lane: TaskLane, task: LoopTask, error: BaseException, item: Any) -> LoopTask | None:
+def _failed(slot: LoopSlot, error: BaseException, item: Any) -> Any:
     """Records a failure. Anything but an Exception was meant to end the program: it is fatal.
 
     A CancelledError is ours if the loop is being stopped; else the user's function raised it, and
@@ -152,40 +159,50 @@ def _failed(lane: TaskLane, task: LoopTask, error: BaseException, item: Any) -> 
         current = asyncio.current_task()
         if current is not None and current.cancelling():
             raise error
-        return lane.fail(task, error, item, False)
-    return lane.fail(task, error, item, not isinstance(error, Exception))
+        return slot.fail(error, item, False)
+    return slot.fail(error, item, not isinstance(error, Exception))
 
 
-def call_async(op: Callable[[Any], Any]) -> Any:
-    async def work(lane: TaskLane, task: LoopTask) -> LoopTask | None:
-        item = task.item
-        try:
-            result = await op(item)
-        except BaseException as error:
-            return _failed(lane, task, error, item)
-        return lane.finish(task, result)
+def call_async(op: Callable[[Any], Any]) -> Run:
+    async def run(stage: Stage, slot: LoopSlot) -> None:
+        item = NOTHING
+        while True:
+            if item is NOTHING:
+                item = await stage.first(slot)
+            try:
+                result = await op(item)
+            except BaseException as error:
+                item = _failed(slot, error, item)
+            else:
+                item = slot.finish(result)
+            stage.completed()
 
-    return work
-
-
-def generate_async(op: Callable[[Any], Any]) -> Any:
-    async def work(lane: TaskLane, task: LoopTask) -> LoopTask | None:
-        kept: Any = task.item
-        stream, item = kept if task.resumed else (None, kept)
-        try:
-            if stream is None:
-                stream = op(item)
-            output = await anext(stream)
-        except StopAsyncIteration:
-            return lane.finish(task, None)
-        except BaseException as error:
-            return _failed(lane, task, error, item)
-        return lane.again(task, output, (stream, item))
-
-    return work
+    return run
 
 
-def call_in_executor(op: Callable[[Any], Any], executor: Executor) -> Any:
+def generate_async(op: Callable[[Any], Any]) -> Run:
+    async def run(stage: Stage, slot: LoopSlot) -> None:
+        item: Any = NOTHING
+        while True:
+            if item is NOTHING:
+                item = await stage.first(slot)
+            stream, item = item if slot.resumed else (None, item)
+            try:
+                if stream is None:
+                    stream = op(item)
+                output = await anext(stream)
+            except StopAsyncIteration:
+                item = slot.finish(None)
+            except BaseException as error:
+                item = _failed(slot, error, item)
+            else:
+                item = slot.again(output, (stream, item))
+            stage.completed()
+
+    return run
+
+
+def call_in_executor(op: Callable[[Any], Any], executor: Executor) -> Run:
     async def run(item: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(executor, _call, op, item)
 
@@ -211,7 +228,7 @@ def _whole(op: Callable[[Any], Any], item: Any) -> list[Any]:
     return list(op(item))
 
 
-def generate_in_executor(op: Callable[[Any], Any], executor: Executor) -> Any:
+def generate_in_executor(op: Callable[[Any], Any], executor: Executor) -> Run:
     """Outputs one by one; from a process pool all at once, because generators do not travel."""
 
     async def stream(item: Any) -> Any:
@@ -228,23 +245,28 @@ def generate_in_executor(op: Callable[[Any], Any], executor: Executor) -> Any:
     return generate_async(stream)
 
 
-def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Any:
-    iterator: Any = None
+def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Run:
+    async def run(stage: Stage, slot: LoopSlot) -> None:
+        iterator: Any = None
+        poll: Any = NOTHING
+        while True:
+            if poll is NOTHING:
+                await stage.first(slot)
+            try:
+                if iterator is None:
+                    iterator = aiter(source)
+                item = await anext(iterator)
+            except StopAsyncIteration:
+                iterator = None
+                if not continuous:
+                    slot.end_source()
+                    stage.completed()
+                    return
+                poll = slot.end_epoch()
+            except BaseException as error:
+                poll = _failed(slot, error, None)
+            else:
+                poll = slot.finish(item)
+            stage.completed()
 
-    async def work(lane: TaskLane, task: LoopTask) -> LoopTask | None:
-        nonlocal iterator
-        try:
-            if iterator is None:
-                iterator = aiter(source)
-            item = await anext(iterator)
-        except StopAsyncIteration:
-            iterator = None
-            if continuous:
-                return lane.end_epoch(task)
-            lane.end_source(task)
-            return None
-        except BaseException as error:
-            return _failed(lane, task, error, None)
-        return lane.finish(task, item)
-
-    return work
+    return run
