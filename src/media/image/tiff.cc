@@ -37,7 +37,7 @@ tmsize_t read_bytes(thandle_t handle, void* to, tmsize_t size) {
       source->at < source->bytes.size() ? source->bytes.size() - source->at : 0;
   const std::uint64_t count =
       std::min<std::uint64_t>(left, std::uint64_t(std::max<tmsize_t>(size, 0)));
-  std::memcpy(to, source->bytes.data() + (count ? source->at : 0), count);
+  if (count > 0) std::memcpy(to, source->bytes.data() + source->at, count);
   source->at += count;
   return tmsize_t(count);
 }
