@@ -23,7 +23,7 @@ constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'
 // A wake-up and the sleep after it cost about this much.
 constexpr double kWorthWakingNs = 5'000;
 
-constexpr int kPassedOver = 4;
+constexpr int kPassedOver = 64;
 
 // A consumer looks this often for an item before it goes to sleep.
 constexpr int kConsumerSpins = 64;
