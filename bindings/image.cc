@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -184,16 +185,32 @@ nb::object decode_one(nb::handle data, std::string_view mode, bool strict, bool 
   return nb::cast(std::move(target.tensor));
 }
 
+// The user's own block of slots, of the given shape and type and without gaps.
+std::byte* slots_in(const BorrowedBytes& memory, DType type, const Dims& dims) {
+  const Py_buffer& view = memory.view();
+  const char* format = type == DType::uint8 ? "B" : type == DType::float32 ? "f" : "e";
+  if (std::strcmp(view.format, format) == 0 && view.ndim == int(dims.rank()) &&
+      std::equal(dims.begin(), dims.end(), view.shape)) {
+    return static_cast<std::byte*>(view.buf);
+  }
+  raise(Error(Code::invalid_argument, "out must be a contiguous " + std::string(name_of(type)) +
+                                          " array of shape " + dims.to_string()));
+}
+
 // The block of slots, and per picture an error's words or None.
-std::tuple<Tensor, std::vector<std::optional<std::string>>> decode_many(
+std::tuple<nb::object, std::vector<std::optional<std::string>>> decode_many(
     const std::vector<nb::object>& files, std::string_view mode, bool strict, bool orientation,
-    std::int64_t max_pixels, SizeTuple size, std::optional<BoxTuple> box, bool centre,
-    std::optional<std::int64_t> resize_short, std::string_view interpolation, bool flip, bool exact,
-    double min_left, std::string_view layout, std::string_view dtype,
-    const std::vector<double>& mean, const std::vector<double>& std, int threads) {
+    std::int64_t max_pixels, SizeTuple size, const std::vector<std::optional<BoxTuple>>& boxes,
+    bool centre, std::optional<std::int64_t> resize_short, std::string_view interpolation,
+    const std::vector<bool>& flips, bool exact, double min_left, std::string_view layout,
+    std::string_view dtype, const std::vector<double>& mean, const std::vector<double>& std,
+    int threads, nb::object out) {
   const DecodeOptions options = options_of(mode, strict, orientation, max_pixels);
-  const CropRequest request =
-      request_of(size, box, centre, resize_short, interpolation, flip, exact, min_left);
+  std::vector<CropRequest> requests;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    requests.push_back(request_of(size, boxes.at(i), centre, resize_short, interpolation,
+                                  flips.at(i), exact, min_left));
+  }
   FinishSpec finish;
   finish.height = std::get<0>(size), finish.width = std::get<1>(size);
   finish.channels = channels_of(options.mode);
@@ -213,19 +230,27 @@ std::tuple<Tensor, std::vector<std::optional<std::string>>> decode_many(
   }
   const auto count = std::int64_t(files.size());
   const std::int64_t h = finish.height, w = finish.width, c = finish.channels;
-  Tensor slots =
-      must(Tensor::empty(finish.type, finish.layout == ImageLayout::hwc ? Dims{count, h, w, c}
-                                                                        : Dims{count, c, h, w}));
+  const Dims dims = finish.layout == ImageLayout::hwc ? Dims{count, h, w, c} : Dims{count, c, h, w};
+  Tensor made;
+  std::optional<BorrowedBytes> given;
+  std::byte* slots = nullptr;
+  if (out.is_none()) {
+    made = must(Tensor::empty(finish.type, dims));
+    slots = made.raw();
+  } else {
+    given.emplace(out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+    slots = slots_in(*given, finish.type, dims);
+  }
   std::vector<Status> outcomes;
   {
     const nb::gil_scoped_release released;
-    outcomes = media::decode_batch(spans, options, request, finish, slots.raw(), threads);
+    outcomes = media::decode_batch(spans, options, requests, finish, slots, threads);
   }
   std::vector<std::optional<std::string>> errors;
   for (const Status& outcome : outcomes) {
     errors.push_back(outcome ? std::nullopt : std::optional(Status(outcome).error().to_string()));
   }
-  return {std::move(slots), std::move(errors)};
+  return {given ? out : nb::cast(std::move(made)), std::move(errors)};
 }
 
 nb::dict info_of(nb::handle data) {
@@ -311,9 +336,9 @@ void bind_image(nb::module_& m) {
         "size"_a.none(), "box"_a.none(), "centre"_a, "resize_short"_a.none(), "interpolation"_a,
         "flip"_a, "exact"_a, "min_left"_a, "A native op; see penstock.ops.decode_image.");
   m.def("decode_image_batch", &decode_many, "files"_a, "mode"_a, "strict"_a, "orientation"_a,
-        "max_pixels"_a, "size"_a, "box"_a.none(), "centre"_a, "resize_short"_a.none(),
-        "interpolation"_a, "flip"_a, "exact"_a, "min_left"_a, "layout"_a, "dtype"_a, "mean"_a,
-        "std"_a, "threads"_a, "Many images; see penstock.io.decode_image_batch.");
+        "max_pixels"_a, "size"_a, "boxes"_a, "centre"_a, "resize_short"_a.none(), "interpolation"_a,
+        "flips"_a, "exact"_a, "min_left"_a, "layout"_a, "dtype"_a, "mean"_a, "std"_a, "threads"_a,
+        "out"_a.none(), "Many images; see penstock.io.decode_image_batch.");
   m.def("encode_image", &encode, "array"_a, "format"_a, "quality"_a, "subsampling"_a,
         "progressive"_a, "level"_a, "lossless"_a,
         nb::sig("def encode_image(array: typing.Any, format: str, quality: int, subsampling: str, "

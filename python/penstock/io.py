@@ -151,7 +151,7 @@ def load_image(path: str | os.PathLike[str], *args: Any, **options: Any) -> NDAr
 def decode_image_batch(
     data: Sequence[BytesLike],
     size: tuple[int, int],
-    crop: Crop | None = None,
+    crop: Crop | Sequence[tuple[int, int, int, int]] | None = None,
     mode: Mode = "RGB",
     exact: bool = True,
     *,
@@ -164,11 +164,12 @@ def decode_image_batch(
     threads: int | None = None,
     resize_short: int | None = None,
     interpolation: Interpolation = "bilinear",
-    flip: bool = False,
+    flip: bool | Sequence[bool] = False,
     orientation: bool = False,
     strict: bool = True,
     min_left: float = 1.5,
     max_pixels: int = MAX_PIXELS,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Decodes many images, on several threads, into one array.
 
@@ -179,10 +180,14 @@ def decode_image_batch(
     Args:
         data: The files' bytes.
         size: (height, width) of each slot.
+        crop: One for all images, or a list of boxes, one per image.
+        flip: One for all images, or a list, one per image.
         layout: "NHWC" or "NCHW"; always four dimensions.
         dtype: Of the result. Floating point values are 0 to 255, or normalised if `mean` and `std`
             are given: (x / 255 - mean) / std.
         threads: How many work; None: one per core.
+        out: A contiguous array of the result's shape and type to write into; it is also returned.
+            It does not go with on_error="skip".
 
     The other arguments are those of `decode_image`.
 
@@ -199,18 +204,23 @@ def decode_image_batch(
         raise ValueError(f"on_error must be raise, skip or replace, not {on_error}")
     if (mean is None) != (std is None):
         raise ValueError("mean and std go together")
+    if on_error == "skip" and out is not None:
+        raise ValueError('on_error="skip" makes a smaller array, so it cannot go with out')
+    files = list(data)
+    boxes = _per_image(crop, len(files), one=_is_one_crop(crop))
+    flips = _per_image(flip, len(files), one=not isinstance(flip, (Sequence, np.ndarray)))
     slots, outcomes = _core.decode_image_batch(
-        list(data),
+        files,
         mode,
         strict,
         orientation,
         max_pixels,
         (size[0], size[1]),
-        _box(crop),
-        crop == "center",
+        [_box(each) for each in boxes],
+        isinstance(crop, str),
         resize_short,
         interpolation,
-        flip,
+        [bool(each) for each in flips],
         exact,
         min_left,
         layout,
@@ -218,6 +228,7 @@ def decode_image_batch(
         [] if mean is None else list(mean),
         [] if std is None else list(std),
         threads or os.cpu_count() or 1,
+        out,
     )
     failed = [(i, reason) for i, reason in enumerate(outcomes) if reason is not None]
     if errors is not None:
@@ -274,3 +285,15 @@ def _box(crop: Crop | None) -> tuple[int, int, int, int] | None:
         return None
     left, top, right, bottom = (int(edge) for edge in crop)
     return left, top, right, bottom
+
+
+def _is_one_crop(crop: Any) -> bool:
+    return crop is None or isinstance(crop, str) or np.ndim(crop) == 1
+
+
+def _per_image(value: Any, count: int, one: bool) -> Sequence[Any]:
+    if one:
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"there are {count} images, but {len(value)} crops or flips")
+    return list(value)

@@ -269,6 +269,38 @@ def test_a_batch_has_its_final_layout_and_type() -> None:
     assert np.abs(batch - expected).max() < 1e-5
 
 
+def test_each_image_of_a_batch_may_have_its_own_crop_and_flip() -> None:
+    files = [ENCODED["china", "4:2:0"], ENCODED["chelsea", "png"], ENCODED["coffee", "webp"]]
+    boxes = [(10, 20, 210, 180), (0, 0, 451, 300), (33, 7, 300, 301)]
+    flips = [True, False, True]
+    expected = [
+        io.decode_image(file, (40, 50), box, flip=flip)
+        for file, box, flip in zip(files, boxes, flips, strict=True)
+    ]
+    assert (io.decode_image_batch(files, (40, 50), boxes, flip=flips) == expected).all()
+    as_arrays = io.decode_image_batch(files, (40, 50), np.array(boxes), flip=np.array(flips))
+    assert (as_arrays == expected).all()
+    for crops, mirrors in ((boxes[:2], False), (None, flips[:2]), (None, [])):
+        with pytest.raises(ValueError, match="there are 3 images"):
+            io.decode_image_batch(files, (40, 50), crops, flip=mirrors)
+
+
+def test_a_batch_can_be_written_into_a_given_array() -> None:
+    files = [ENCODED["china", "4:2:0"], ENCODED["chelsea", "png"]]
+    room = np.full((4, 3, 20, 30), -1, np.float32)
+    options: dict[str, Any] = {"layout": "NCHW", "dtype": "float32"}
+    assert io.decode_image_batch(files, (20, 30), out=room[1:3], **options).base is room
+    assert (room[1:3] == io.decode_image_batch(files, (20, 30), **options)).all()
+    assert (room[[0, 3]] == -1).all()
+    for wrong in (room, room[1:3].astype(np.float16), room[1:3, :, :, :29]):
+        with pytest.raises((ValueError, BufferError)):
+            io.decode_image_batch(files, (20, 30), out=wrong, **options)
+    with pytest.raises(ValueError, match="contiguous float32 array of shape"):
+        io.decode_image_batch(files, (20, 30), out=room, **options)
+    with pytest.raises(ValueError, match="skip"):
+        io.decode_image_batch(files, (20, 30), out=room[1:3], on_error="skip", **options)
+
+
 def test_threads_do_not_disturb_each_other() -> None:
     expected = {key: io.decode_image(file, (50, 60)) for key, file in ENCODED.items()}
     wrong: list[tuple[str, str]] = []

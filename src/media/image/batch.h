@@ -14,10 +14,10 @@
 
 namespace penstock::media {
 
-// Picture i goes to `slots` + i * finish.bytes(). Answers what became of each: one bad picture
-// costs the others nothing, and its own slot is filled with zeros.
+// Picture i goes to `slots` + i * finish.bytes(). There is one request per picture. Answers what
+// became of each: one bad picture costs the others nothing, and its own slot is filled with zeros.
 std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptions& options,
-                                 const CropRequest& request, const FinishSpec& finish,
+                                 std::span<const CropRequest> requests, const FinishSpec& finish,
                                  std::byte* slots, int threads);
 
 }  // namespace penstock::media

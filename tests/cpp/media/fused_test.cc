@@ -185,17 +185,20 @@ TEST(Fused, one_bad_picture_of_a_batch_costs_the_others_nothing) {
   const auto bad = image_file("expected.txt");
   const std::vector<media::Bytes> files = {media::as_bytes(good), media::as_bytes(bad),
                                            media::as_bytes(other)};
-  media::CropRequest request;
-  request.size = media::Size{16, 16};
+  std::vector<media::CropRequest> requests(3);
+  for (auto& request : requests) request.size = media::Size{16, 16};
+  requests[2].crop = Rect{3, 4, 20, 30};
   FinishSpec finish;
   finish.height = finish.width = 16;
   std::vector<std::byte> slots(3 * finish.bytes(), std::byte{1});
-  const auto outcomes = media::decode_batch(files, {}, request, finish, slots.data(), 3);
+  const auto outcomes = media::decode_batch(files, {}, requests, finish, slots.data(), 3);
   EXPECT_TRUE(outcomes[0].ok());
   EXPECT_FALSE(outcomes[1].ok());
   EXPECT_TRUE(outcomes[2].ok());
   const Pixels first = made("420.jpg", plan_of({}, 16, 16));
   EXPECT_EQ(std::memcmp(slots.data(), first.bytes.data(), finish.bytes()), 0);
+  const Pixels third = made("photo.png", plan_of({3, 4, 20, 30}, 16, 16));
+  EXPECT_EQ(std::memcmp(&slots[2 * finish.bytes()], third.bytes.data(), finish.bytes()), 0);
   for (std::size_t i = 0; i < finish.bytes(); ++i) {
     ASSERT_EQ(slots[finish.bytes() + i], std::byte{0});
   }

@@ -249,7 +249,7 @@ def decode_image(data: Any, mode: str, strict: bool, orientation: bool, max_pixe
 def decode_image_op(mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int] | None, box: tuple[int, int, int, int] | None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, exact: bool, min_left: float) -> NativeOp:
     """A native op; see penstock.ops.decode_image."""
 
-def decode_image_batch(files: Sequence[object], mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int], box: tuple[int, int, int, int] | None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, exact: bool, min_left: float, layout: str, dtype: str, mean: Sequence[float], std: Sequence[float], threads: int) -> tuple[Tensor, list[str | None]]:
+def decode_image_batch(files: Sequence[object], mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int], boxes: Sequence[tuple[int, int, int, int] | None], centre: bool, resize_short: int | None, interpolation: str, flips: Sequence[bool], exact: bool, min_left: float, layout: str, dtype: str, mean: Sequence[float], std: Sequence[float], threads: int, out: object | None) -> tuple[object, list[str | None]]:
     """Many images; see penstock.io.decode_image_batch."""
 
 def encode_image(array: Any, format: str, quality: int, subsampling: str, progressive: bool, level: int, lossless: bool) -> bytes:
