@@ -1,0 +1,41 @@
+// Opening: from what a user writes (a name, a pattern, a list) to Records or a RecordStream.
+//
+// What a name means: a folder is an image folder; a file that ends in .tar is a tar, in .tar.gz,
+// .tgz, .tar.zst a compressed one; a file that ends like an image is one record of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/records.h"
+#include "penstock/buffer.h"
+#include "penstock/error.h"
+
+namespace penstock::formats {
+
+enum class Format : std::uint8_t { detect, tar, folder, files };
+
+struct OpenOptions {
+  Format format = Format::detect;
+  std::vector<std::string> fields;  // read these only; empty: all
+  bool checksums = false;           // the index holds a hash per member; every read is verified
+  bool refresh = false;             // make the index anew, whatever is there
+  bool write_index = true;          // false: a new index stays in memory
+  std::uint64_t max_member = std::uint64_t(1) << 30;  // larger members are refused when read
+  int threads = 0;                                    // for making indexes; 0: one per core
+};
+
+// `names` may hold patterns (storage/expand.h). Fails if nothing matches, if a file is missing or
+// unreadable, if an index does not belong to its file, or if a tar is compressed (`unsupported`:
+// use open_stream).
+Result<std::shared_ptr<const Records>> open_records(const std::vector<std::string>& names,
+                                                    const OpenOptions& options = {});
+
+// Tars only, compressed or not, one after the other. `pool` must outlive the stream.
+Result<std::unique_ptr<RecordStream>> open_stream(const std::vector<std::string>& names,
+                                                  BufferPool& pool,
+                                                  const OpenOptions& options = {});
+
+}  // namespace penstock::formats
