@@ -151,7 +151,7 @@ def load_image(path: str | os.PathLike[str], *args: Any, **options: Any) -> NDAr
 def decode_image_batch(
     data: Sequence[BytesLike],
     size: tuple[int, int],
-    crop: Crop | Sequence[tuple[int, int, int, int]] | None = None,
+    crop: Crop | Sequence[tuple[int, int, int, int]] | NDArray[Any] | None = None,
     mode: Mode = "RGB",
     exact: bool = True,
     *,
@@ -164,7 +164,7 @@ def decode_image_batch(
     threads: int | None = None,
     resize_short: int | None = None,
     interpolation: Interpolation = "bilinear",
-    flip: bool | Sequence[bool] = False,
+    flip: bool | Sequence[bool] | NDArray[Any] = False,
     orientation: bool = False,
     strict: bool = True,
     min_left: float = 1.5,

@@ -280,9 +280,10 @@ def test_each_image_of_a_batch_may_have_its_own_crop_and_flip() -> None:
     assert (io.decode_image_batch(files, (40, 50), boxes, flip=flips) == expected).all()
     as_arrays = io.decode_image_batch(files, (40, 50), np.array(boxes), flip=np.array(flips))
     assert (as_arrays == expected).all()
-    for crops, mirrors in ((boxes[:2], False), (None, flips[:2]), (None, [])):
+    wrong: list[dict[str, Any]] = [{"crop": boxes[:2]}, {"flip": flips[:2]}, {"flip": []}]
+    for options in wrong:
         with pytest.raises(ValueError, match="there are 3 images"):
-            io.decode_image_batch(files, (40, 50), crops, flip=mirrors)
+            io.decode_image_batch(files, (40, 50), **options)
 
 
 def test_a_batch_can_be_written_into_a_given_array() -> None:
