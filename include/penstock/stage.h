@@ -57,6 +57,10 @@ class Context {
   // blocked may replace it by whatever it needs next time. Empty for sources.
   Item& item() noexcept { return *item_; }
 
+  // The item's place among all that this stage has taken, from 0: the same for any concurrency, and
+  // from run to run if the stages before deliver in order. It counts on over epochs.
+  std::uint64_t position() const noexcept { return position_; }
+
   // Hands one output to the next stage (to path `port` of a router). At most once per step.
   void emit(Item item, int port = 0) {
     out_ = std::move(item);
@@ -88,6 +92,7 @@ class Context {
  private:
   friend class engine::Engine;
   Item* item_ = nullptr;
+  std::uint64_t position_ = 0;
   Item out_;
   int port_ = 0;
   int emitted_ = 0;  // in this step

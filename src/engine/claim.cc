@@ -41,6 +41,7 @@ bool Engine::claim_next(int lane, int most, Claim& claim) {
     claim.stage = &stage;
     claim.started = now();
     claim.quick = stage.quick();
+    if (claim.quick) lanes_[static_cast<std::size_t>(lane)].quick++;
     stage.touch(claim.started);
     // Stages at the same distance take turns: a fast branch of a merge must not starve the others.
     const auto at = stages_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -144,6 +145,7 @@ void Engine::resume(Stage& stage, Claim& claim) {
 
 void Engine::take_items(Stage& stage, int most, Claim& claim) {
   claim.what = Claim::What::items;
+  claim.position = stage.items_in;
   // A stage with many outputs per input takes one input and room for several outputs.
   const bool many = stage.spec.kind == Kind::stream;
   int n = std::min({stage.room(), most, stage.burst()});

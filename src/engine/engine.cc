@@ -20,13 +20,22 @@ constexpr std::int64_t kTurnNs = 1'000'000;
 // Longer timeouts mean for ever: ten years.
 constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'000;
 
-// A wake-up and the sleep after it cost about this much.
-constexpr double kWorthWakingNs = 5'000;
+// A second thread has to bring more than it costs: a wake-up, a sleep, and taking turns at the
+// lock.
+constexpr double kWorthWakingNs = 10'000;
 
+// A waiting consumer is called at the latest after so many results.
 constexpr int kPassedOver = 64;
 
-// A consumer looks this often for an item before it goes to sleep.
-constexpr int kConsumerSpins = 64;
+// A consumer looks for an item for a moment before it goes to sleep: see worth_spinning().
+constexpr std::int64_t kShortSpinNs = 2'000;
+constexpr std::int64_t kLongSpinNs = 20'000;
+constexpr double kOverheadNs = 50;  // of the engine, per task
+
+// A waiting consumer sees to it that nothing was forgotten after this long, and then at intervals
+// that grow.
+constexpr std::int64_t kFirstSliceNs = 1'000'000;
+constexpr std::int64_t kLongestSliceNs = 16'000'000;
 
 Error forked() {
   return Error(Code::unsupported,
@@ -175,7 +184,7 @@ Status Engine::stop(std::chrono::nanoseconds timeout, bool keep_sink) {
     stopped_ = now_ns();
     for (const auto& stage : stages_) stage->touch(stopped_);
     discard_all(keep_sink);
-    leave(false, -1, chores);
+    leave(chores);
   }
   pool_->detach(*this);
   carry_out(chores);
@@ -196,6 +205,12 @@ std::string Engine::stuck_stages() const {
 void Engine::discard_all(bool keep_sink) {
   for (const auto& queue : queues_) {
     if (queue.get() != sink_ || !keep_sink) drop_queue(*queue);
+  }
+  if (!keep_sink) {
+    std::lock_guard hold(hand_.lock);
+    for (Item& item : hand_.items) after_.discarded.push_back(std::move(item));
+    hand_.items.clear();
+    hand_.next = 0;
   }
   sink_hint_.store(1, std::memory_order_relaxed);  // a consumer that spins shall look
   for (const auto& stage : stages_) {
@@ -225,25 +240,36 @@ bool Engine::work(Claim& claim, unsigned worker) {
     std::lock_guard hold(lock_);
     found = claim_next(0, Stage::kBurst, claim);
     if (found) turn_ends = claim.started + kTurnNs;
-    leave(found && claim.quick, 0, chores);
+    leave(chores);
   }
   while (found) {
     carry_out(chores);
     run(claim, worker);
     worked = true;
-    std::lock_guard hold(lock_);
+    const auto hold = enter(claim);
     publish(claim);
     found = now() < turn_ends && claim_next(0, Stage::kBurst, claim);
-    leave(found && claim.quick, 0, chores);
+    leave(chores);
   }
   carry_out(chores);
   return worked;
 }
 
+// Begins a critical section with the results of a claim. Waiting for the lock is not part of the
+// time that its tasks took.
+std::unique_lock<Mutex> Engine::enter(Claim& claim) {
+  claim.ended = 0;
+  std::unique_lock hold(lock_, std::try_to_lock);
+  if (!hold) {
+    claim.ended = now_ns();
+    hold.lock();
+  }
+  return hold;
+}
+
 // Ends a critical section: says who has to be woken up, and gives away what must not be destroyed
-// under the lock. `soon` means that this thread is about to look here again, within microseconds:
-// then small amounts of quick work are not worth a wake-up, which costs more than they do.
-void Engine::leave(bool soon, int own_lane, Chores& chores) {
+// under the lock.
+void Engine::leave(Chores& chores, bool consumer_is_served) {
   now_ = 0;
   if (after_.heavy()) {
     if (!chores.heavy()) cleaning_++;  // one carry_out() serves them all
@@ -258,30 +284,41 @@ void Engine::leave(bool soon, int own_lane, Chores& chores) {
   if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
   sink_hint_.store(sink_->size(), std::memory_order_relaxed);
   if (consumer_waiting_ && !sink_->empty()) {
-    // Called late so that it finds several items, but never later than a few turns of a worker.
-    chores.consumer |= !soon || 2 * sink_->size() >= sink_->capacity() ||
-                       sink_->front().is<Mark>() || ++consumer_passed_over_ > kPassedOver;
-    if (chores.consumer) consumer_passed_over_ = 0;
+    // While quick tasks are under way it is called late, so that it finds several items.
+    const bool more_soon =
+        std::any_of(lanes_.begin(), lanes_.end(), [](const LaneUse& use) { return use.quick > 0; });
+    if (!more_soon || 2 * sink_->size() >= sink_->capacity() || sink_->front().is<Mark>() ||
+        ++consumer_passed_over_ > kPassedOver) {
+      chores.consumer = true;
+      consumer_waiting_ = false;  // called
+      consumer_passed_over_ = 0;
+    }
   }
-  if (state_ == State::running && !stopping()) {
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (!lanes_[lane].lane->idle()) continue;
-      for (const auto& stage : stages_) {
-        if (stage->lane != static_cast<int>(lane) || !can_claim(*stage)) continue;
-        if (!lane_has_room(*stage)) continue;
-        if (soon && !worth_waking(*stage, own_lane)) continue;
-        chores.lanes |= std::uint64_t{1} << lane;
-        break;
-      }
+  call_lanes(consumer_is_served, false, chores);
+}
+
+// Which lanes have idle threads for whom there is something to do. `force`: however little it is.
+void Engine::call_lanes(bool consumer_is_served, bool force, Chores& chores) {
+  if (state_ != State::running || stopping()) return;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (!lanes_[lane].lane->idle()) continue;
+    for (const auto& stage : stages_) {
+      if (stage->lane != static_cast<int>(lane) || !can_claim(*stage)) continue;
+      if (!lane_has_room(*stage)) continue;
+      if (!force && !worth_waking(*stage, consumer_is_served)) continue;
+      chores.lanes |= std::uint64_t{1} << lane;
+      break;
     }
   }
 }
 
-// For a thread that is about to look here again: is it worth a wake-up all the same?
-bool Engine::worth_waking(const Stage& stage, int own_lane) const {
-  if (own_lane != kConsumer && stage.lane != own_lane) return true;
+// A thread of the lane that runs a quick task will look here again within microseconds, and a
+// consumer that finds enough items will not need more before it comes back. Then small amounts of
+// quick work are not worth a wake-up, which costs more than they do.
+bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) const {
   const LaneUse& use = lanes_[static_cast<std::size_t>(stage.lane)];
-  if (stage.quick() && (use.exclusive || own_lane == kConsumer)) return false;
+  if (use.quick == 0 && !consumer_is_served) return true;
+  if (stage.quick() && (use.exclusive || consumer_is_served)) return false;
   return stage.claimable_ns() >= kWorthWakingNs;
 }
 
@@ -323,60 +360,133 @@ bool Engine::has_work(int lane) const {
 }
 
 bool Engine::exchange(int lane, Claim& claim, bool more, Chores& chores) {
-  std::lock_guard hold(lock_);
+  const auto hold = enter(claim);
   if (claim.stage != nullptr) publish(claim);
   const bool found = more && claim_next(lane, 1, claim);
-  leave(found && claim.quick, lane, chores);
+  leave(chores);
   return found;
 }
 
 Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
   if (process_ != process_number()) return {Delivery::Kind::failed, {}, forked()};
+  if (!stopping()) {
+    if (std::optional<Item> item = next_in_hand()) {
+      return {Delivery::Kind::item, std::move(*item), {}};
+    }
+  }
   Delivery delivery;
   Chores chores;
-  const int spins = timeout.count() == 0 ? 0 : kConsumerSpins;
-  for (int i = 0; i < spins && sink_hint_.load(std::memory_order_relaxed) == 0; ++i) {
-    relax();
-  }
+  if (timeout.count() != 0) spin_for_item();
   {
-    std::lock_guard hold(lock_);
+    std::unique_lock hold(lock_);
     if (state_ == State::built) {
       return {Delivery::Kind::failed,
               {},
               Error(Code::invalid_argument, "get_item: the pipeline is not running; call start")};
     }
-    const bool ready = !sink_->empty();
-    if (!ready && !stopping() && timeout.count() != 0) {
-      const std::int64_t began = now_ns();
-      consumer_waiting_ = true;
-      while (sink_->empty() && !stopping()) {
-        if (timeout.count() < 0 || timeout.count() > kLongestNs) {
-          consumer_cond_.wait(lock_);
-        } else if (now_ns() - began >= timeout.count()) {
-          break;
-        } else {
-          consumer_cond_.wait_until(lock_, began + timeout.count());
-        }
-      }
-      consumer_waiting_ = false;
-      sink_stats_.wait_seconds += static_cast<double>(now_ns() - began) * 1e-9;
-    }
+    if (!stopping()) sink_->release(std::exchange(hand_.places, 0));  // it is empty
+    const bool ready = wait_for_item(hold, timeout);
     delivery = deliver();
     if (delivery.kind == Delivery::Kind::item) {
       sink_stats_.requests++;
       sink_stats_.ready += ready ? 1 : 0;
+      fill_hand();
     }
-    // A consumer that finds the sink half full will be back before the workers run dry.
-    leave(2 * sink_->size() >= sink_->capacity(), kConsumer, chores);
+    spin_ns_ = worth_spinning();
+    // A consumer that leaves the sink half full will be back before the workers run dry.
+    leave(chores, 2 * sink_->size() >= sink_->capacity());
   }
   carry_out(chores);
   return delivery;
 }
 
+// A sleep and a wake-up cost more than a short wait.
+void Engine::spin_for_item() const {
+  const auto nothing = [&] { return sink_hint_.load(std::memory_order_relaxed) == 0; };
+  if (!nothing()) return;
+  const std::int64_t until = now_ns() + spin_ns_;
+  do {
+    for (int i = 0; i < 16 && nothing(); ++i) relax();
+  } while (nothing() && now_ns() < until);
+}
+
+// How long it is worth looking for an item before going to sleep: if all stages are quick, twice
+// the time in which they bring the next few, unless that is long.
+std::int64_t Engine::worth_spinning() const {
+  double gap_ns = 0;
+  for (const auto& stage : stages_) {
+    if (!stage->quick()) return kShortSpinNs;
+    gap_ns += stage->mean_ns + kOverheadNs;
+  }
+  gap_ns *= std::min(sink_->capacity(), Stage::kBurst);
+  return gap_ns > kLongSpinNs / 2 ? kShortSpinNs : static_cast<std::int64_t>(2 * gap_ns);
+}
+
+// True: there was no need to wait.
+bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout) {
+  if (!sink_->empty() || stopping() || timeout.count() == 0) return !sink_->empty();
+  const std::int64_t began = now_ns();
+  const bool for_ever = timeout.count() < 0 || timeout.count() > kLongestNs;
+  const std::int64_t deadline = for_ever ? kLongestNs : began + timeout.count();
+  std::int64_t slice = kFirstSliceNs;
+  while (sink_->empty() && !stopping()) {
+    const std::int64_t now = now_ns();
+    if (!for_ever && now >= deadline) break;
+    const std::int64_t until = std::min(deadline, now + slice);
+    consumer_waiting_ = true;
+    consumer_cond_.wait_until(lock_, until);
+    consumer_waiting_ = false;
+    if (!sink_->empty() || stopping() || now_ns() < until) continue;
+    // A task that used to be quick may be slow this time, and the wake-ups it was to save are
+    // missing now. They are made up for, less and less often.
+    slice = std::min(2 * slice, kLongestSliceNs);
+    Chores chores;
+    call_lanes(false, true, chores);
+    if (chores.empty()) continue;
+    hold.unlock();
+    carry_out(chores);
+    hold.lock();
+  }
+  sink_stats_.wait_seconds += static_cast<double>(now_ns() - began) * 1e-9;
+  return false;
+}
+
+std::optional<Item> Engine::next_in_hand() {
+  std::lock_guard hold(hand_.lock);
+  if (hand_.next == hand_.items.size()) return std::nullopt;
+  hand_.delivered++;
+  return std::move(hand_.items[hand_.next++]);
+}
+
+// While items come quickly the consumer takes half a sink of them at once.
+void Engine::fill_hand() {
+  const auto quick = [](const Stage* producer) { return producer->quick(); };
+  if (!std::all_of(sink_->producers.begin(), sink_->producers.end(), quick)) return;
+  std::lock_guard hold(hand_.lock);
+  hand_.items.clear();
+  hand_.next = 0;
+  while (hand_.places < sink_->capacity() / 2 && !sink_->empty()) {
+    Item& head = sink_->front();
+    if (head.is<Mark>() || head.is<Failure>()) break;
+    sink_->sample_size();
+    hand_.items.push_back(sink_->pop());
+    sink_->reserve(1);
+    hand_.places++;
+  }
+}
+
 // What lies at the head of the sink, for the consumer.
 Delivery Engine::deliver() {
-  if (stopping() && (state_ != State::stopped || sink_->empty())) {
-    return {Delivery::Kind::failed, {}, Error(Code::closed, "get_item: the pipeline was stopped")};
+  if (stopping()) {
+    if (state_ == State::stopped) {
+      if (std::optional<Item> item = next_in_hand()) {
+        return {Delivery::Kind::item, std::move(*item), {}};
+      }
+    }
+    if (state_ != State::stopped || sink_->empty()) {
+      return {
+          Delivery::Kind::failed, {}, Error(Code::closed, "get_item: the pipeline was stopped")};
+    }
   }
   if (sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
   Item& head = sink_->front();
@@ -418,7 +528,7 @@ void Engine::wake(ParkedTask& task) {
     if (at == stage.blocked.end()) return;
     stage.ready.push_back(std::move(*at));
     stage.blocked.erase(at);
-    leave(false, -1, chores);
+    leave(chores);
   }
   carry_out(chores);
 }

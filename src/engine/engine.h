@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,11 +54,13 @@ struct Claim {
 
   What what = What::nothing;
   Stage* stage = nullptr;
-  int count = 0;             // inputs
-  int budget = 0;            // outputs for which room is reserved
-  std::uint64_t number = 0;  // of the first input, in the order window
+  int count = 0;               // inputs
+  int budget = 0;              // outputs for which room is reserved
+  std::uint64_t number = 0;    // of the first input, in the order window
+  std::uint64_t position = 0;  // of the first input, among all that the stage has taken
   std::int64_t started = 0;
-  bool quick = false;  // the stage's tasks are short: see Stage::quick
+  std::int64_t ended = 0;  // 0: when it is published
+  bool quick = false;      // the stage's tasks are short: see Stage::quick
   std::array<Item, Stage::kBurst> in;
   std::shared_ptr<ParkedTask> task;  // the one that goes on, for What::resumed
   OpenTicket* ticket = nullptr;
@@ -79,6 +82,17 @@ struct FatalFailure {
   const Stage* stage;
   Error error;
   FailureCounts counts;
+};
+
+// Items that the consumer has taken from the sink together, to be delivered one by one without the
+// engine's lock. Their places in the sink stay reserved until the consumer comes back for more, so
+// the sink never holds more than its size. Its lock is taken after the engine's.
+struct Hand {
+  mutable Mutex lock;
+  std::vector<Item> items;
+  std::size_t next = 0;         // the first that was not delivered
+  int places = 0;               // reserved in the sink; under the engine's lock
+  std::uint64_t delivered = 0;  // from here, since the engine was made
 };
 
 // What a critical section leaves to be done after it, without the lock.
@@ -132,6 +146,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
     int limit = std::numeric_limits<int>::max();
     bool exclusive = false;
     int running = 0;  // tasks, sources excepted
+    int quick = 0;    // claims under way that are expected to be over in microseconds
   };
   enum class State : std::uint8_t { built, running, stopped };
 
@@ -176,10 +191,16 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void end_if_over(Stage& stage);
 
   // engine.cc
-  static constexpr int kConsumer = -2;              // in place of a lane, below
-  void leave(bool soon, int lane, Chores& chores);  // ends a critical section
-  bool worth_waking(const Stage& stage, int own_lane) const;
+  std::unique_lock<Mutex> enter(Claim& claim);
+  void leave(Chores& chores, bool consumer_is_served = false);  // ends a critical section
+  void call_lanes(bool consumer_is_served, bool force, Chores& chores);
+  bool worth_waking(const Stage& stage, bool consumer_is_served) const;
+  void spin_for_item() const;
+  std::int64_t worth_spinning() const;
+  bool wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout);
   Delivery deliver();
+  std::optional<Item> next_in_hand();
+  void fill_hand();
   void discard_all(bool keep_sink);
   std::string stuck_stages() const;
   std::int64_t now() noexcept;
@@ -206,6 +227,8 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::vector<std::unique_ptr<Queue>> queues_;
   Queue* sink_ = nullptr;
   std::atomic<int> sink_hint_{0};  // the sink's size, for a consumer that spins before it sleeps
+  Hand hand_;
+  std::int64_t spin_ns_ = 0;  // how long the consumer looks for an item before it sleeps
   std::shared_ptr<PoolState> pool_;
   std::vector<LaneUse> lanes_;  // the pool is the first
   OnFailure on_failure_;

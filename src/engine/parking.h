@@ -67,7 +67,7 @@ class Parking {
   }
 
  private:
-  static constexpr int kSpins = 64;
+  static constexpr int kSpins = 256;
 
   Mutex lock_;
   std::vector<Place*> places_;  // of idle threads that nobody has called yet

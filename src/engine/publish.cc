@@ -9,7 +9,9 @@ void Engine::publish(Claim& claim) {
   Stage& stage = *claim.stage;
   stage.running--;
   running_--;
-  if (stage.spec.kind != Kind::source) lanes_[static_cast<std::size_t>(stage.lane)].running--;
+  LaneUse& use = lanes_[static_cast<std::size_t>(stage.lane)];
+  if (stage.spec.kind != Kind::source) use.running--;
+  if (claim.quick) use.quick--;
   if (state_ == State::stopped || stage.muted) {
     discard_results(claim);
   } else if (claim.what == Claim::What::rows) {
@@ -54,7 +56,8 @@ void Engine::publish_tasks(Claim& claim) {
   const int outputs = static_cast<int>(claim.out.size());
   const int inputs = claim.what == Claim::What::items ? claim.count : 1;
   // A poll or a stream is timed per output.
-  stage.record_tasks(now() - claim.started, std::max(inputs, outputs));
+  stage.record_tasks((claim.ended != 0 ? claim.ended : now()) - claim.started,
+                     std::max(inputs, outputs));
   if (stage.spec.kind != Kind::source) {
     const auto over = static_cast<std::uint64_t>(inputs) - claim.held.size();
     stage.processed += over;
@@ -160,7 +163,8 @@ bool Engine::too_many(const Stage& stage) const {
 
 void Engine::publish_rows(Claim& claim) {
   Stage& stage = *claim.stage;
-  if (claim.rows_done > 0) stage.record_tasks(now() - claim.started, claim.rows_done);
+  if (claim.rows_done > 0)
+    stage.record_tasks((claim.ended != 0 ? claim.ended : now()) - claim.started, claim.rows_done);
   OpenTicket& ticket = *claim.ticket;
   ticket.workers--;
   if (ticket.left.load(std::memory_order_acquire) == 0 && ticket.workers == 0) {

@@ -68,6 +68,7 @@ void Engine::run_items(Claim& claim, Context& ctx) {
   for (int i = 0; i < claim.count; ++i) {
     Item& item = claim.in[static_cast<std::size_t>(i)];
     ctx.item_ = &item;
+    ctx.position_ = claim.position + static_cast<std::uint64_t>(i);
     if (stopping()) {  // nothing of this will be delivered
       item.reset();
       continue;
@@ -82,6 +83,7 @@ void Engine::run_items(Claim& claim, Context& ctx) {
     } else {
       auto task = ctx.parked_ ? std::move(ctx.parked_) : make_task(*this, stage);
       task->item = std::move(item);
+      task->position = ctx.position_;
       claim.held.push_back({i, std::move(task), step == Step::blocked});
     }
     ctx.parked_.reset();
@@ -98,6 +100,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
   const bool flush = claim.what == Claim::What::flush || (claim.task && claim.task->flush);
   const StepFunction& function = flush ? stage.spec.flush : stage.spec.step;
   ctx.item_ = claim.task ? &claim.task->item : &claim.in[0];
+  ctx.position_ = claim.task ? claim.task->position : claim.position;
   ctx.parked_ = claim.task;
   if (source) {
     // A source is one task for life: a waker it was given once stays good.
@@ -132,6 +135,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
     auto task = ctx.parked_ ? std::move(ctx.parked_) : make_task(*this, stage);
     if (!claim.task) task->item = std::move(claim.in[0]);
     task->flush = flush;
+    task->position = ctx.position_;
     claim.held.push_back({0, std::move(task), step == Step::blocked});
   }
   ctx.parked_.reset();

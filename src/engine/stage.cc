@@ -2,11 +2,6 @@
 
 namespace penstock::engine {
 
-namespace {
-// What the engine itself costs per task.
-constexpr double kLeastTaskNs = 100;
-}  // namespace
-
 void Stage::record_tasks(std::int64_t nanoseconds, int tasks) noexcept {
   const std::int64_t each = nanoseconds / tasks;
   task_ns += nanoseconds;
@@ -20,7 +15,7 @@ void Stage::record_tasks(std::int64_t nanoseconds, int tasks) noexcept {
 double Stage::claimable_ns() const noexcept {
   if (!quick() || !open.empty() || !ready.empty()) return 1e9;  // not quick, or not known
   const int tasks = in == nullptr ? room() : std::min(room(), in->size());
-  return std::max(mean_ns, kLeastTaskNs) * tasks;
+  return mean_ns * tasks;
 }
 
 Condition Stage::judge() const noexcept {

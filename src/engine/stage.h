@@ -41,7 +41,8 @@ struct StageSpec {
 struct ParkedTask {
   std::weak_ptr<Engine> engine;
   Stage* stage = nullptr;
-  std::uint64_t number = 0;  // in the order window
+  std::uint64_t number = 0;    // in the order window
+  std::uint64_t position = 0;  // among the stage's inputs
   Item item;
   int reserved = 0;     // output room it keeps
   bool flush = false;   // it is the flush of an aggregator

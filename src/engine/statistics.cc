@@ -11,6 +11,13 @@ PipelineStats Engine::stats() const {
   const std::int64_t now = state_ == State::stopped ? stopped_ : now_ns();
   all.seconds = state_ == State::built ? 0 : static_cast<double>(now - started_) * 1e-9;
   all.sink = sink_stats_;
+  std::size_t in_hand = 0;
+  {
+    std::lock_guard hold_hand(hand_.lock);
+    in_hand = hand_.items.size() - hand_.next;
+    all.sink.requests += hand_.delivered;
+    all.sink.ready += hand_.delivered;
+  }
   for (const Stage* stage : flow_) {
     StageStats one;
     one.name = stage->spec.name;
@@ -33,7 +40,7 @@ PipelineStats Engine::stats() const {
     one.waiting_seconds = spent(Condition::waiting);
     one.blocked_seconds = spent(Condition::blocked);
     for (const Queue* queue : stage->out) {
-      one.queue_size += static_cast<std::size_t>(queue->size());
+      one.queue_size += static_cast<std::size_t>(queue->size()) + (queue == sink_ ? in_hand : 0);
       one.queue_capacity += static_cast<std::size_t>(queue->capacity());
       one.queue_mean += queue->mean_size();
     }

@@ -224,5 +224,47 @@ TEST(Regression, impossible_lanes_paths_and_sizes_are_refused) {
   EXPECT_EQ(drain<int>(pipeline).second->message(), "lost: chose path -1 of 2; paths count from 0");
 }
 
+TEST(Regression, a_quick_stage_that_becomes_slow_does_not_hold_back_what_is_ready) {
+  std::atomic<int> received{0};
+  std::atomic<bool> in_time{true};
+  constexpr int kSlow = 20'000;
+  PipelineBuilder builder;
+  builder.add_source("numbers", count_to(kSlow + 1));
+  builder.pipe("first", [&](int x) {
+    // Tasks are claimed up to 32 at once and published together; all others must get through.
+    const auto deadline = std::chrono::steady_clock::now() + 30s;
+    while (x == kSlow && received < kSlow - 32 && in_time) {
+      in_time = std::chrono::steady_clock::now() < deadline;
+      std::this_thread::sleep_for(1ms);
+    }
+    return x;
+  });
+  builder.pipe("second", [](int x) { return x; });
+  builder.add_sink(1'000);
+  Pipeline pipeline = must_start(builder);
+  while (pipeline.get_item().kind == Delivery::Kind::item) ++received;
+  EXPECT_TRUE(in_time);
+  EXPECT_EQ(received, kSlow + 1);
+}
+
+TEST(Regression, a_consumer_that_takes_many_at_once_keeps_the_sink_bounded) {
+  std::atomic<int> made{0};
+  PipelineBuilder builder;
+  builder.add_source("numbers", [&, i = 0]() mutable -> std::optional<int> { return made = ++i; });
+  builder.add_sink(64);
+  Pipeline pipeline = must_start(builder);
+  for (int taken = 1; taken <= 10'000; ++taken) {
+    ASSERT_EQ(pipeline.get_item().kind, Delivery::Kind::item);
+    if (taken % 997 != 0) continue;
+    std::this_thread::sleep_for(20ms);
+    EXPECT_LE(made - taken, 64 + 1);
+    EXPECT_LE(pipeline.stats().stages[0].queue_size, 64u + 1);
+  }
+  const PipelineStats stats = pipeline.stats();
+  EXPECT_EQ(stats.sink.requests, 10'000u);
+  EXPECT_TRUE(pipeline.stop().ok());
+  EXPECT_EQ(pipeline.get_item().kind, Delivery::Kind::failed);
+}
+
 }  // namespace
 }  // namespace penstock
