@@ -9,5 +9,6 @@ namespace penstock::bindings {
 void bind_core(nanobind::module_& m);
 void bind_image(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
+void bind_transform(nanobind::module_& m);
 
 }  // namespace penstock::bindings

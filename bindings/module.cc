@@ -34,5 +34,6 @@ NB_MODULE(_core, m) {
         "How this module was built: compiler, assertions.");
   penstock::bindings::bind_core(m);
   penstock::bindings::bind_pipeline(m);
+  penstock::bindings::bind_transform(m);
   penstock::bindings::bind_image(m);
 }

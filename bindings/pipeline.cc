@@ -256,7 +256,16 @@ nb::list fatal_failures(const PyEngine& engine) {
 
 void bind_pipeline(nb::module_& m) {
   nb::class_<NativeOp>(m, "NativeOp", "A function that pipelines run without the GIL.")
-      .def_ro("name", &NativeOp::name);
+      .def_ro("name", &NativeOp::name)
+      .def_ro("takes_tensors", &NativeOp::takes_tensors)
+      .def(
+          "__call__",
+          [](const NativeOp& op, nb::handle item, std::optional<std::uint64_t> position,
+             nb::object out) { return op.alone(item, position, std::move(out)); },
+          "item"_a, nb::kw_only(), "position"_a = nb::none(), "out"_a = nb::none(),
+          nb::sig("def __call__(self, item: typing.Any, *, position: int | None = None, out: "
+                  "typing.Any = None) -> typing.Any"),
+          "The same for one item, here and now, without the GIL.");
 
   nb::class_<TaskLane>(m, "TaskLane", "Where an event loop claims and completes tasks.")
       .def("fileno", &TaskLane::fileno)

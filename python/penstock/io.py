@@ -9,31 +9,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
+from penstock._image_request import (
+    MAX_PIXELS,
+    Box,
+    Crop,
+    ImageOptions,
+    Interpolation,
+    Mode,
+    as_box,
+    make_request,
+)
 
 __all__ = [
     "ImageInfo",
     "decode_image",
     "decode_image_batch",
+    "decode_image_fields",
     "encode_image",
     "image_info",
     "load_image",
 ]
 
-Mode: TypeAlias = Literal["RGB", "RGBA", "L", "BGR", "P", "unchanged"]
-Interpolation: TypeAlias = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
-Crop: TypeAlias = Literal["center"] | tuple[int, int, int, int]
 BytesLike: TypeAlias = Any  # bytes, bytearray, memoryview, a uint8 array, a raw field of a sample
 Array = TypeVar("Array")
-
-MAX_PIXELS = 178_956_970
-"""Larger images are refused unless `max_pixels` says otherwise. Pillow stops here, too."""
 
 
 class ImageInfo(NamedTuple):
@@ -70,7 +75,12 @@ def decode_image(
     *,
     resize_short: int | None = None,
     interpolation: Interpolation = "bilinear",
-    flip: bool = False,
+    flip: float = False,
+    scale: tuple[float, float] = (0.08, 1.0),
+    ratio: tuple[float, float] = (3 / 4, 4 / 3),
+    seed: int = 0,
+    epoch: int = 0,
+    position: int | None = None,
     orientation: bool = False,
     strict: bool = True,
     min_left: float = 1.5,
@@ -85,15 +95,20 @@ def decode_image(
     Args:
         data: The file's bytes: `bytes`, `memoryview`, a uint8 array, ...
         size: (height, width) of the result. Without `crop="center"`: the crop is resized to it.
-        crop: A box (left, top, right, bottom) in pixels, cut out first; or "center": `size` is cut
-            out of the middle at the end.
+        crop: A box (left, top, right, bottom) in pixels, cut out first; "random_resized": a box of
+            random area and shape; or "center": `size` is cut out of the middle at the end.
         mode: "RGB", "RGBA", "L" (grey), "BGR", "P" (palette indices, for masks) or "unchanged"
             (the file's own channels; 16 bits stay 16 bits).
         exact: False lets a JPEG be decoded at 1/2, 1/4 or 1/8 where at least `min_left` times the
             resolution of the result remains, and with repeated chroma: faster, nearly the same.
         resize_short: Resize so that the short side has this length.
         interpolation: Pillow's filters by name.
-        flip: Mirror left to right.
+        flip: Mirror left to right: True, False, or a probability.
+        scale: The random box's share of the area, from and to.
+        ratio: The random box's width / height, from and to.
+        seed, epoch, position: What chance depends on, and all it depends on: `position` is where
+            the image stands among all. The same three give the same crop and flip, on any thread
+            and machine.
         orientation: Turn upright by EXIF; boxes then refer to the upright picture.
         strict: Refuse files that a decoder would only warn about, such as a JPEG that ends early.
         min_left: See `exact`.
@@ -112,24 +127,31 @@ def decode_image(
     >>> picture = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
     >>> decode_image(encode_image(picture, "png"), crop=(1, 0, 3, 4)).shape
     (4, 2, 3)
+    >>> file = encode_image(picture, "png")
+    >>> random = {"size": (2, 2), "crop": "random_resized", "flip": 0.5, "seed": 7}
+    >>> once, again = (decode_image(file, **random, position=5) for _ in range(2))
+    >>> (once == again).all()
+    np.True_
     """
-    result = _core.decode_image(
-        data,
+    request = make_request(
         mode,
-        strict,
-        orientation,
-        max_pixels,
-        _size(size),
-        _box(crop),
-        crop == "center",
-        resize_short,
-        interpolation,
-        flip,
+        size,
+        crop,
         exact,
-        min_left,
-        out,
+        flip,
+        resize_short=resize_short,
+        interpolation=interpolation,
+        scale=scale,
+        ratio=ratio,
+        seed=seed,
+        epoch=epoch,
+        orientation=orientation,
+        strict=strict,
+        min_left=min_left,
+        max_pixels=max_pixels,
     )
-    return np.asarray(result) if out is None else out
+    result: NDArray[Any] = _core.decode_image(data, request, position, out)
+    return result
 
 
 def load_image(path: str | os.PathLike[str], *args: Any, **options: Any) -> NDArray[Any]:
@@ -151,7 +173,7 @@ def load_image(path: str | os.PathLike[str], *args: Any, **options: Any) -> NDAr
 def decode_image_batch(
     data: Sequence[BytesLike],
     size: tuple[int, int],
-    crop: Crop | Sequence[tuple[int, int, int, int]] | NDArray[Any] | None = None,
+    crop: Crop | Sequence[Box] | NDArray[Any] | None = None,
     mode: Mode = "RGB",
     exact: bool = True,
     *,
@@ -162,26 +184,23 @@ def decode_image_batch(
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
     threads: int | None = None,
-    resize_short: int | None = None,
-    interpolation: Interpolation = "bilinear",
-    flip: bool | Sequence[bool] | NDArray[Any] = False,
-    orientation: bool = False,
-    strict: bool = True,
-    min_left: float = 1.5,
-    max_pixels: int = MAX_PIXELS,
+    flip: float | Sequence[float] | NDArray[Any] = False,
+    position: int | None = None,
     out: NDArray[Any] | None = None,
+    **options: Unpack[ImageOptions],
 ) -> NDArray[Any]:
     """Decodes many images, on several threads, into one array.
 
     One bad image costs the others nothing. What became of it is up to `on_error`: "raise" raises
-    for the first of them, "skip" leaves it out, "replace" leaves its slot black (zeros). `errors`,
-    if given, receives (index, reason) for each.
+    what `decode_image` would, for the first of them and with its number; "skip" leaves it out;
+    "replace" leaves its slot black (zeros). `errors`, if given, receives (index, reason) for each.
 
     Args:
         data: The files' bytes.
         size: (height, width) of each slot.
         crop: One for all images, or a list of boxes, one per image.
         flip: One for all images, or a list, one per image.
+        position: Of the first image; the others follow.
         layout: "NHWC" or "NCHW"; always four dimensions.
         dtype: Of the result. Floating point values are 0 to 255, or normalised if `mean` and `std`
             are given: (x / 255 - mean) / std.
@@ -207,22 +226,18 @@ def decode_image_batch(
     if on_error == "skip" and out is not None:
         raise ValueError('on_error="skip" makes a smaller array, so it cannot go with out')
     files = list(data)
-    boxes = _per_image(crop, len(files), one=_is_one_crop(crop))
-    flips = _per_image(flip, len(files), one=not isinstance(flip, (Sequence, np.ndarray)))
+    boxes = None if _is_one_crop(crop) else [as_box(each) for each in _per_image(crop, len(files))]
+    flips = None
+    if isinstance(flip, (Sequence, np.ndarray)):
+        flips, flip = [float(each) for each in _per_image(flip, len(files))], False
+    one_crop = crop if boxes is None else None
+    request = make_request(mode, size, one_crop, exact, flip, **options)
     slots, outcomes = _core.decode_image_batch(
         files,
-        mode,
-        strict,
-        orientation,
-        max_pixels,
-        (size[0], size[1]),
-        [_box(each) for each in boxes],
-        isinstance(crop, str),
-        resize_short,
-        interpolation,
-        [bool(each) for each in flips],
-        exact,
-        min_left,
+        request,
+        boxes,
+        flips,
+        position,
         layout,
         dtype,
         [] if mean is None else list(mean),
@@ -230,16 +245,71 @@ def decode_image_batch(
         threads or os.cpu_count() or 1,
         out,
     )
-    failed = [(i, reason) for i, reason in enumerate(outcomes) if reason is not None]
+    failed = [(i, error) for i, error in enumerate(outcomes) if error is not None]
     if errors is not None:
-        errors.extend(failed)
+        errors.extend((i, str(error)) for i, error in failed)
     if failed and on_error == "raise":
-        index, reason = failed[0]
-        raise ValueError(f"image {index} of {len(outcomes)}: {reason}")
+        index, error = failed[0]
+        raise type(error)(f"image {index} of {len(outcomes)}: {error}")
     batch: NDArray[Any] = np.asarray(slots)
     if failed and on_error == "skip":
         return np.delete(batch, [index for index, _ in failed], axis=0)
     return batch
+
+
+def decode_image_fields(
+    sample: Mapping[str, Any],
+    fields: Sequence[str],
+    size: tuple[int, int] | None = None,
+    crop: Crop | None = None,
+    mode: Mode = "RGB",
+    exact: bool = True,
+    *,
+    mask_mode: Mode = "P",
+    box: str | None = None,
+    flipped: str | None = None,
+    flip: float = False,
+    position: int | None = None,
+    **options: Unpack[ImageOptions],
+) -> dict[str, Any]:
+    """Decodes an image and its masks with one crop and one flip.
+
+    Args:
+        sample: A dict that holds files' bytes, and whatever else.
+        fields: Which of its fields to decode. The first is the image; the others are masks, which
+            are resized by nearest neighbour. All must have the same size.
+        mask_mode: The mode of the masks.
+        box: The name of a field to add: (left, top, right, bottom) of what the result shows, in
+            pixels of the image.
+        flipped: The name of a field to add: whether the result is mirrored.
+
+    The other arguments are those of `decode_image`.
+
+    Returns:
+        The sample with arrays in place of the files.
+
+    >>> image, mask = np.zeros((40, 60, 3), np.uint8), np.ones((40, 60), np.uint8)
+    >>> sample = {"jpg": encode_image(image), "png": encode_image(mask, "png"), "cls": 3}
+    >>> random = {"crop": "random_resized", "flip": 0.5, "position": 0}
+    >>> both = decode_image_fields(sample, ["jpg", "png"], (8, 8), **random, box="crop")
+    >>> both["jpg"].shape, both["png"].shape, both["crop"].shape, both["cls"]
+    ((8, 8, 3), (8, 8), (4,), 3)
+    """
+    request = make_request(mode, size, crop, exact, flip, **options)
+    names = list(fields)
+    if not names:
+        raise ValueError("fields must name at least one field")
+    files = [sample[name] for name in names]
+    arrays, shown = _core.decode_image_fields(names, files, request, mask_mode, position)
+    result = {
+        **sample,
+        **{name: np.asarray(array) for name, array in zip(names, arrays, strict=True)},
+    }
+    if box is not None:
+        result[box] = np.array(shown[:4], np.float32)
+    if flipped is not None:
+        result[flipped] = shown[4]
+    return result
 
 
 def encode_image(
@@ -271,29 +341,11 @@ def encode_image(
     return _core.encode_image(pixels, format, quality, subsampling, progressive, level, lossless)
 
 
-def _size(size: tuple[int, int] | None) -> tuple[int, int] | None:
-    if size is None:
-        return None
-    height, width = size
-    return int(height), int(width)
-
-
-def _box(crop: Crop | None) -> tuple[int, int, int, int] | None:
-    if crop is None or isinstance(crop, str):
-        if crop not in (None, "center"):
-            raise ValueError(f'crop must be "center" or a box (left, top, ...), not {crop}')
-        return None
-    left, top, right, bottom = (int(edge) for edge in crop)
-    return left, top, right, bottom
-
-
 def _is_one_crop(crop: Any) -> bool:
     return crop is None or isinstance(crop, str) or np.ndim(crop) == 1
 
 
-def _per_image(value: Any, count: int, one: bool) -> Sequence[Any]:
-    if one:
-        return [value] * count
-    if len(value) != count:
-        raise ValueError(f"there are {count} images, but {len(value)} crops or flips")
-    return list(value)
+def _per_image(values: Any, count: int) -> Sequence[Any]:
+    if len(values) != count:
+        raise ValueError(f"there are {count} images, but {len(values)} crops or flips")
+    return list(values)

@@ -1,7 +1,6 @@
-// Colour conversions, equal to Pillow's.
+// Colour conversions, equal to Pillow's Image.convert.
 //
-// Row functions work on `pixels` pixels and may not overlap unless they say so. Thread safety: pure
-// functions over the caller's pixels.
+// Thread safety: pure functions over the caller's pixels.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +10,20 @@
 
 namespace penstock {
 
-enum class ColourConversion : std::uint8_t {
-  rgb_to_bgr,   // and back
-  rgb_to_l,     // (19595 R + 38470 G + 7471 B + 32768) / 65536
-  l_to_rgb,     // the grey in all three
-  rgba_to_rgb,  // alpha is dropped, not blended
-  cmyk_to_rgb,  // (255 - K) - C * (255 - K) / 255, rounded
-};
+// What the channels of a pixel are.
+enum class Colour : std::uint8_t { l, la, rgb, rgba, cmyk, bgr };
 
-int channels_in(ColourConversion conversion);
-int channels_out(ColourConversion conversion);
+int channels_of(Colour colour) noexcept;
 
-void convert_row(ColourConversion conversion, const std::uint8_t* from, std::int64_t pixels,
-                 std::uint8_t* to);
+// One row; the two may not overlap. `to` is anything but cmyk.
+//   grey is (19595 R + 38470 G + 7471 B + 32768) / 65536
+//   alpha is dropped, not blended; where there was none it is 255
+//   CMYK becomes (255 - K) - C * (255 - K) / 255, rounded
+void convert_row(const std::uint8_t* row, Colour from, std::int64_t pixels, Colour to,
+                 std::uint8_t* out) noexcept;
 
-// Whole images. Error: sizes differ or the channels are not the conversion's.
-Status convert_colour(ColourConversion conversion, ConstImageView source, ImageView out);
+// Whole images. Error: sizes differ, the channels are not the colours', or `to` is cmyk.
+Status convert_colour(ConstImageView source, Colour from, Colour to, ImageView out);
 
 // Each RGB pixel becomes its grey, three times; alpha stays. In place, for 3 and 4 channels.
 Status grayscale(ImageView image);

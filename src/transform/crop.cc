@@ -28,6 +28,14 @@ Result<View> part(View source, Rect rect) {
 
 }  // namespace
 
+Size with_short_side(std::int64_t width, std::int64_t height, std::int64_t side) {
+  const auto other = [side](std::int64_t longer, std::int64_t shorter) {
+    return static_cast<std::int64_t>(static_cast<double>(side) * static_cast<double>(longer) /
+                                     static_cast<double>(shorter));
+  };
+  return width <= height ? Size{other(height, width), side} : Size{side, other(width, height)};
+}
+
 Result<ConstImageView> crop(ConstImageView source, Rect rect) {
   return part(source, rect);
 }

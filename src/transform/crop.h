@@ -8,6 +8,15 @@
 
 namespace penstock {
 
+struct Size {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+// The size whose short side is `side`, in the same shape; the long side is cut to a whole number,
+// as torchvision's Resize does. All numbers positive.
+Size with_short_side(std::int64_t width, std::int64_t height, std::int64_t side);
+
 // The part of an image, as a view of the same pixels. Error: the rectangle is empty or reaches
 // outside.
 Result<ConstImageView> crop(ConstImageView source, Rect rect);

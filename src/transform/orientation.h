@@ -18,4 +18,12 @@ Status flip_vertical(ConstImageView source, ImageView out);    // top to bottom
 // Quarter turns against the clock, any whole number of them; as numpy.rot90.
 Status rotate90(ConstImageView source, int turns, ImageView out);
 
+// orient() for those who have checked: pixels of 1, 2, 3, 4, 6 or 8 bytes, which is what `channels`
+// says here.
+void orient_pixels(const ConstImageView& source, int orientation, const ImageView& out) noexcept;
+
+// The stored pixels that make up `upright`, a rectangle of the upright image.
+Rect stored_rect(Rect upright, std::int64_t stored_width, std::int64_t stored_height,
+                 int orientation) noexcept;
+
 }  // namespace penstock

@@ -1,8 +1,11 @@
 """Images: the pixels are Pillow's, whatever is cut out; what is damaged is refused, by name."""
 
 import io as memory
+import resource
+import struct
 import threading
 import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +13,18 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from penstock import io
+from pictures import FILTERS, Pixels, photographs
 from PIL import Image, ImageOps
 
-Pixels = NDArray[Any]
 pytest.importorskip("skimage")
 pytest.importorskip("sklearn")
 FILES = Path(__file__).parent.parent / "data" / "images"
 NOT_PICTURES = (".py", ".txt", ".md")
 ODD_FILES = [path for path in sorted(FILES.glob("*.*")) if path.suffix not in NOT_PICTURES]
-FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
 
 
-def photographs() -> dict[str, Image.Image]:
-    from skimage import data
-    from sklearn.datasets import load_sample_images
-
-    china, flower = load_sample_images().images
-    pictures = {"china": china, "flower": flower}
-    for name in ("astronaut", "chelsea", "coffee", "rocket"):
-        pictures[name] = getattr(data, name)()
-    return {name: Image.fromarray(pixels) for name, pixels in pictures.items()}
-
-
-PHOTOGRAPHS = photographs()
+PHOTOGRAPHS = {name: Image.fromarray(pixels) for name, pixels in photographs().items()}
 
 
 def saved(image: Image.Image, format: str, **options: Any) -> bytes:
@@ -236,6 +226,235 @@ def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
     assert (io.load_image(path) == np.asarray(PHOTOGRAPHS["chelsea"])).all()
 
 
+def patched(file: bytes, at: int, value: bytes) -> bytes:
+    return file[:at] + value + file[at + len(value) :]
+
+
+def resized_header(kind: str, side: int) -> bytes:
+    """A small file whose header claims to be side x side."""
+    file = ENCODED["chelsea", kind]
+    if kind == "png":
+        chunk = b"IHDR" + struct.pack(">II", side, side) + file[24:29]
+        return patched(file, 12, chunk + struct.pack(">I", zlib.crc32(chunk)))
+    if kind == "4:2:0":
+        return patched(file, file.index(b"\xff\xc0") + 5, struct.pack(">HH", side, side))
+    if kind == "bmp":
+        return patched(file, 18, struct.pack("<ii", side, side))
+    return b"P6 %d %d 255\n" % (side, side) + file[-100:]
+
+
+SOF = ENCODED["chelsea", "4:2:0"].index(b"\xff\xc0")
+BAD: dict[str, tuple[bytes, type[Exception], str]] = {
+    f"{share} of {kind}": (file[: int(len(file) * share)], ValueError, ".")
+    for (name, kind), file in ENCODED.items()
+    if name == "chelsea"
+    for share in (0.3, 0.999)
+} | {
+    "empty": (b"", ValueError, "no bytes"),
+    "one byte": (b"\xff", NotImplementedError, "not a known image format"),
+    "text": (b"just some text", NotImplementedError, "begins with 6a 75 73 74"),
+    "header only": (ENCODED["chelsea", "png"][:8], ValueError, "."),
+    "flipped bits in a PNG": (
+        patched(ENCODED["chelsea", "png"], 5000, b"\x55\xaa\x55"),
+        ValueError,
+        "PNG",
+    ),
+    "flipped bits in a marker": (
+        patched(ENCODED["chelsea", "4:2:0"], SOF + 2, b"\x00\x03"),
+        ValueError,
+        "JPEG",
+    ),
+    "absurd jpeg": (resized_header("4:2:0", 65500), IndexError, "65500 x 65500.*max_pixels"),
+    "absurd png": (resized_header("png", 2**31 - 1), IndexError, "max_pixels"),
+    "absurd bmp": (resized_header("bmp", 2**30), IndexError, "max_pixels"),
+    "absurd ppm": (resized_header("ppm", 10**8), IndexError, "max_pixels"),
+    "nothing by nothing": (resized_header("png", 0), ValueError, "0 x 0"),
+    "12-bit jpeg": (
+        patched(ENCODED["chelsea", "4:2:0"], SOF + 4, b"\x0c"),
+        NotImplementedError,
+        "JPEG",
+    ),
+    "lossless jpeg": (
+        patched(ENCODED["chelsea", "4:2:0"], SOF + 1, b"\xc3"),
+        NotImplementedError,
+        "JPEG",
+    ),
+    "an AVIF": (b"\0\0\0 ftypavif" + bytes(64), NotImplementedError, "not a known image format"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_every_bad_image_gets_its_error_alone_and_in_a_batch(name: str, tmp_path: Path) -> None:
+    file, kind, words = BAD[name]
+    size: tuple[int, int] | None
+    for size in (None, (20, 30)):
+        with pytest.raises(kind, match=words) as alone:
+            io.decode_image(file, size)
+        assert type(alone.value) is kind
+    path = tmp_path / "picture.jpg"  # whatever it is
+    path.write_bytes(file)
+    with pytest.raises(kind, match=r"picture\.jpg"):
+        io.load_image(path)
+    good = ENCODED["china", "4:2:0"]
+    with pytest.raises(kind, match=f"^image 1 of 3: .*{words}") as batch:
+        io.decode_image_batch([good, file, good], (20, 30))
+    assert type(batch.value) is kind
+    failed: list[tuple[int, str]] = []
+    kept = io.decode_image_batch([good, file, good], (20, 30), on_error="skip", errors=failed)
+    assert (kept == io.decode_image(good, (20, 30))).all()
+    assert failed == [(1, str(alone.value))]
+
+
+def test_nothing_is_allocated_for_an_absurd_size() -> None:
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for name, (file, kind, _) in BAD.items():
+        if name.startswith("absurd"):
+            with pytest.raises(kind):
+                io.decode_image(file)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - usage < 50_000  # kB
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from([key for key in ENCODED if key[0] == "chelsea"]),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 7)), min_size=1, max_size=8),
+    st.booleans(),
+)
+def test_flipped_bits_give_pixels_or_a_typed_error(
+    key: tuple[str, str], flips: list[tuple[float, int]], strict: bool
+) -> None:
+    file = bytearray(ENCODED[key])
+    for place, bit in flips:
+        file[int(place * (len(file) - 1))] ^= 1 << bit
+    try:
+        pixels = io.decode_image(bytes(file), strict=strict, max_pixels=10**6)
+    except (ValueError, NotImplementedError, IndexError):
+        return
+    assert pixels.dtype == np.uint8
+
+
+def test_huge_and_broken_exif_does_no_harm() -> None:
+    plain = ENCODED["coffee", "4:2:0"]
+    expected = io.decode_image(plain)
+
+    def with_segments(*segments: bytes) -> bytes:
+        chunks = [b"\xff\xe1" + struct.pack(">H", len(s) + 2) + s for s in segments]
+        return plain[:2] + b"".join(chunks) + plain[2:]
+
+    head = b"Exif\0\0MM\0*\0\0\0\x08"
+    endless = struct.pack(">H", 5000) + bytes(12 * 5000)
+    for segments in (
+        [b"Exif\0\0" + bytes(65000)] * 40,  # 2.6 MB before the first pixel
+        [head + endless],
+        [head[:-4] + b"\xff\xff\xff\xff"],  # points outside
+        [head + struct.pack(">HHHIHH", 1, 0x0112, 3, 1, 99, 0)],  # orientation 99
+        [b"Exif\0\0"],
+        [b""],
+    ):
+        file = with_segments(*segments)
+        assert io.image_info(file).orientation == 1
+        assert (io.decode_image(file, orientation=True) == expected).all()
+
+
+# ---- chance, and several fields
+
+
+def test_a_random_crop_is_pillows_crop_of_the_drawn_box() -> None:
+    for key in [*JPEGS[:4], ("chelsea", "png"), ("coffee", "webp")]:
+        file = ENCODED[key]
+        seen = set()
+        for position in range(12):
+            options: dict[str, Any] = {"crop": "random_resized", "flip": 0.5, "seed": 3}
+            sample = io.decode_image_fields(
+                {"x": file},
+                ["x"],
+                (40, 50),
+                position=position,
+                box="box",
+                flipped="flip",
+                **options,
+            )
+            box = tuple(int(edge) for edge in sample["box"])
+            assert (np.float32(box) == sample["box"]).all()
+            image = by_pillow(file).crop(box).resize((50, 40), Image.Resampling.BILINEAR)
+            expected = np.asarray(image)[:, ::-1] if sample["flip"] else np.asarray(image)
+            assert (sample["x"] == expected).all()
+            alone = io.decode_image(file, (40, 50), position=position, **options)
+            assert (alone == expected).all()
+            seen.add((box, sample["flip"]))
+        assert len(seen) == 12
+        assert len({flip for _, flip in seen}) == 2
+
+
+def test_a_batch_draws_for_each_image_by_its_position() -> None:
+    file = ENCODED["china", "4:2:0"]
+    options: dict[str, Any] = {"crop": "random_resized", "flip": 0.5, "seed": 3, "epoch": 2}
+    expected = [io.decode_image(file, (40, 50), position=7 + i, **options) for i in range(9)]
+    for threads in (1, 4):
+        batch = io.decode_image_batch([file] * 9, (40, 50), position=7, threads=threads, **options)
+        assert (batch == expected).all()
+    with pytest.raises(ValueError, match="position="):
+        io.decode_image_batch([file], (40, 50), **options)
+    with pytest.raises(ValueError, match="position="):
+        io.decode_image(file, flip=0.5)
+
+
+def test_image_and_mask_share_crop_and_flip() -> None:
+    image = PHOTOGRAPHS["coffee"]
+    mask = image.quantize(21)
+    sample = {"jpg": ENCODED["coffee", "4:2:0"], "png": saved(mask, "PNG"), "cls": 7}
+    mirrored = set()
+    for position in range(20):
+        both = io.decode_image_fields(
+            sample,
+            ["jpg", "png"],
+            (48, 64),
+            "random_resized",
+            exact=False,
+            flip=0.5,
+            position=position,
+            box="box",
+            flipped="flip",
+        )
+        box = tuple(int(edge) for edge in both["box"])
+        expected = np.asarray(mask.crop(box).resize((64, 48), Image.Resampling.NEAREST))
+        assert (both["png"] == (expected[:, ::-1] if both["flip"] else expected)).all()
+        pixels = np.asarray(image.crop(box).resize((64, 48), Image.Resampling.BILINEAR))
+        assert psnr(both["jpg"], pixels[:, ::-1] if both["flip"] else pixels) > 25
+        mirrored.add(both["flip"])
+    assert both["cls"] == 7
+    assert mirrored == {True, False}
+    assert isinstance(sample["jpg"], bytes)
+
+
+def test_the_box_of_a_centre_crop_may_lie_between_pixels() -> None:
+    sample = {"image": ENCODED["china", "4:2:0"]}  # 640 x 427
+    made = io.decode_image_fields(
+        sample, ["image"], (224, 224), "center", resize_short=256, box="box", flipped="flip"
+    )
+    across, down = 640 / 383, 427 / 256
+    expected = [80 * across, 16 * down, 304 * across, 240 * down]
+    assert made["box"] == pytest.approx(expected, rel=1e-6)
+    assert made["flip"] is False
+    assert made["image"].shape == (224, 224, 3)
+
+
+def test_bad_fields_are_named() -> None:
+    sample = {"jpg": ENCODED["coffee", "4:2:0"], "small": ENCODED["chelsea", "png"], "bad": b"x"}
+    with pytest.raises(
+        ValueError, match=r"field small: it is 451 x 300 .* first field is 600 x 400"
+    ):
+        io.decode_image_fields(sample, ["jpg", "small"], (20, 20), mask_mode="L")
+    with pytest.raises(NotImplementedError, match="field bad: not a known"):
+        io.decode_image_fields(sample, ["jpg", "bad"], (20, 20))
+    with pytest.raises(ValueError, match=r"field jpg: .* no indices"):
+        io.decode_image_fields(sample, ["jpg", "jpg"], (20, 20))
+    with pytest.raises(KeyError):
+        io.decode_image_fields(sample, ["absent"], (20, 20))
+    with pytest.raises(ValueError, match="at least one"):
+        io.decode_image_fields(sample, [])
+
+
 # ---- batches
 
 
@@ -244,7 +463,7 @@ def test_one_bad_image_costs_the_others_nothing() -> None:
     files = [good[0], b"garbage", good[1], good[0][:5000], good[2]]
     size = (40, 50)
     expected = [io.decode_image(file, size) for file in good]
-    with pytest.raises(ValueError, match="image 1 of 5"):
+    with pytest.raises(NotImplementedError, match="image 1 of 5"):
         io.decode_image_batch(files, size)
     failed: list[tuple[int, str]] = []
     kept = io.decode_image_batch(files, size, on_error="skip", errors=failed, threads=3)

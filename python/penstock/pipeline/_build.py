@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from penstock._core import EngineBuilder, NativeOp
+from penstock._core import EngineBuilder, NativeOp, as_tensor
 from penstock.pipeline import _loop
 from penstock.pipeline._failure import describe_item
 from penstock.pipeline._pipeline import Pipeline
@@ -103,6 +103,7 @@ class _Build:
         self._ids = itertools.count(first_id)
         self._names: list[str] = []
         self._limits: list[tuple[_Limit, bool]] = []
+        self._after_native = False
         self._loop = _loop.Loop(f"penstock-loop-{self._pipeline_id}")
 
     def run(self, config: PipelineConfig, report_interval: float) -> Pipeline:
@@ -166,6 +167,10 @@ class _Build:
         self._engine.from_outputs(ends)
 
     def _add(self, config: Any) -> None:
+        self._add_stage(config)
+        self._after_native = _is_native(config)
+
+    def _add_stage(self, config: Any) -> None:
         if isinstance(config, PipeConfig):
             self._add_pipe(config)
         elif isinstance(config, AggregateConfig):
@@ -193,6 +198,7 @@ class _Build:
         ends = []
         for number, path in enumerate(config.paths):
             self._engine.from_outputs([(router, number)])
+            self._after_native = False
             for stage in path:
                 self._add(stage)
             ends.append((self._engine.last(), 0))
@@ -207,6 +213,9 @@ class _Build:
         )
         ordered = config._type is _PipeType.OrderedPipe
         limit = _limit(config._max_failures)
+        if isinstance(op, NativeOp) and op.takes_tensors and not self._after_native:
+            # The memory of Python's arrays can be borrowed under the GIL only: in a stage before.
+            self._engine.call(self._name("as_tensor", None, limit), as_tensor, 1, False, limit)
         name = self._name(config.name, concurrency, limit)
         if isinstance(op, NativeOp):
             self._engine.native(name, op, concurrency, ordered, limit)
@@ -237,6 +246,10 @@ class _Build:
     ) -> None:
         lane = self._engine.loop(name, kind, concurrency, ordered, limit)
         self._loop.add(_loop.Stage(lane, concurrency, work))
+
+
+def _is_native(config: Any) -> bool:
+    return isinstance(config, PipeConfig) and isinstance(config._args.op, NativeOp)
 
 
 def _sources(src: SourceConfig | MergeConfig) -> Iterator[SourceConfig]:

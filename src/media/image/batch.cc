@@ -12,12 +12,13 @@ namespace penstock::media {
 
 std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptions& options,
                                  std::span<const CropRequest> requests, const FinishSpec& finish,
-                                 std::byte* slots, int threads) {
+                                 std::byte* slots, int threads, const RandomKey& key,
+                                 std::uint64_t position) {
   std::vector<Status> outcomes(files.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < files.size();) {
-      RequestPlanner planner(requests[i]);
+      RequestPlanner planner(requests[i], RandomStream(key, position + i));
       std::byte* slot = slots + i * finish.bytes();
       outcomes[i] = decode_into_slot(files[i], options, planner, finish, slot);
       if (!outcomes[i]) std::memset(slot, 0, finish.bytes());

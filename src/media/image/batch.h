@@ -14,10 +14,13 @@
 
 namespace penstock::media {
 
-// Picture i goes to `slots` + i * finish.bytes(). There is one request per picture. Answers what
-// became of each: one bad picture costs the others nothing, and its own slot is filled with zeros.
+// Picture i goes to `slots` + i * finish.bytes() and draws from the stream of position + i. There
+// is one request per picture. Answers what became of each: one bad picture costs the others
+// nothing, and its own slot is filled with zeros.
 std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptions& options,
                                  std::span<const CropRequest> requests, const FinishSpec& finish,
-                                 std::byte* slots, int threads);
+                                 std::byte* slots, int threads,
+                                 const RandomKey& key = RandomKey(0, 0),
+                                 std::uint64_t position = 0);
 
 }  // namespace penstock::media

@@ -57,6 +57,7 @@ Result<ImageShape> resize_jpeg(JpegReader& reader, const CropResize& plan, Pixel
   const JpegHeader& header = reader.header();
   JpegSetup setup;
   setup.colour = jpeg_colour(header, mode, plan.exact);
+  if (Status s = check_indices(mode, native_of(setup.colour)); !s) return std::move(s).error();
   setup.fancy = plan.exact;
   if (!plan.exact && plan.filter != Filter::nearest) {
     setup.scale = decode_scale(plan.crop.width, plan.crop.height, plan.out_width, plan.out_height,

@@ -3,9 +3,9 @@
 
 #include "media/image/codecs.h"
 #include "media/image/jpeg.h"
-#include "media/image/orient.h"
 #include "media/image/region.h"
 #include "penstock/media.h"
+#include "transform/orientation.h"
 
 namespace penstock {
 namespace media {
@@ -57,8 +57,15 @@ Result<ImageShape> decode_jpeg_region(Bytes bytes, Rect region, const DecodeOpti
   return writer.shape();
 }
 
-std::size_t pixel_bytes(const ImageShape& shape) {
-  return std::size_t(shape.channels) * std::size_t(shape.bits / 8);
+int pixel_bytes(const ImageShape& shape) {
+  return shape.channels * (shape.bits / 8);
+}
+
+void turn_upright(const std::uint8_t* from, std::int64_t row_bytes, const ImageShape& stored,
+                  int orientation, const ImageShape& upright, PixelMemory to) {
+  const int bytes = pixel_bytes(stored);
+  orient_pixels({from, stored.height, stored.width, bytes, std::ptrdiff_t(row_bytes)}, orientation,
+                {to.data, upright.height, upright.width, bytes, to.row_bytes});
 }
 
 }  // namespace
@@ -102,9 +109,8 @@ Result<DecodedCrop> decode_crop(const Codec& codec, Bytes bytes, const ImageInfo
     if (Status s = check_region(rect, decoded->width, decoded->height); !s) {
       return std::move(s).error();
     }
-    result = {
-        whole.data() + rect.y * decoded->row_bytes() + rect.x * std::int64_t(pixel_bytes(*decoded)),
-        decoded->row_bytes(), *decoded};
+    result = {whole.data() + rect.y * decoded->row_bytes() + rect.x * pixel_bytes(*decoded),
+              decoded->row_bytes(), *decoded};
     result.shape.width = rect.width, result.shape.height = rect.height;
   }
   if (orientation == 1) return result;
@@ -112,7 +118,7 @@ Result<DecodedCrop> decode_crop(const Codec& codec, Bytes bytes, const ImageInfo
   if (orientation > 4) std::swap(result.shape.width, result.shape.height);
   Result<PixelMemory> memory = cut.place(result.shape);
   if (!memory) return std::move(memory).error();
-  orient(result.data, result.row_bytes, stored, orientation, *memory);
+  turn_upright(result.data, result.row_bytes, stored, orientation, result.shape, *memory);
   result.data = memory->data, result.row_bytes = memory->row_bytes;
   return result;
 }
@@ -152,7 +158,7 @@ Result<ImageShape> decode_image(std::span<const std::byte> bytes, const DecodeOp
   if (orientation > 4) std::swap(upright.width, upright.height);
   Result<PixelMemory> memory = target.place(upright);
   if (!memory) return std::move(memory).error();
-  orient(stored.data(), decoded->row_bytes(), *decoded, orientation, *memory);
+  turn_upright(stored.data(), decoded->row_bytes(), *decoded, orientation, upright, *memory);
   return upright;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "transform/colour.h"
+
 namespace penstock {
 
 int channels_of(PixelMode mode) noexcept {
@@ -23,84 +25,21 @@ int channels_of(PixelMode mode) noexcept {
 namespace media {
 namespace {
 
-struct Rgb {
-  std::uint8_t r, g, b;
-};
+// The first of Native are the Colours.
+static_assert(int(Native::l) == int(Colour::l) && int(Native::la) == int(Colour::la) &&
+              int(Native::rgb) == int(Colour::rgb) && int(Native::rgba) == int(Colour::rgba) &&
+              int(Native::cmyk) == int(Colour::cmyk) && int(Native::bgr) == int(Colour::bgr));
 
-// Pillow's L24: rounded 16-bit fixed point ITU-R 601-2 luma.
-inline std::uint8_t luma(Rgb p) {
-  return std::uint8_t((p.r * 19595u + p.g * 38470u + p.b * 7471u + 0x8000u) >> 16);
-}
-
-// Pillow's MULDIV255: a * b / 255, rounded.
-inline int muldiv255(int a, int b) {
-  const int t = a * b + 128;
-  return ((t >> 8) + t) >> 8;
-}
-
-struct FromL {
-  static constexpr int channels = 1;
-  static Rgb colour(const std::uint8_t* p) { return {p[0], p[0], p[0]}; }
-  static std::uint8_t grey(const std::uint8_t* p) { return p[0]; }
-  static std::uint8_t alpha(const std::uint8_t*) { return 255; }
-};
-struct FromLA : FromL {
-  static constexpr int channels = 2;
-  static std::uint8_t alpha(const std::uint8_t* p) { return p[1]; }
-};
-struct FromRgb {
-  static constexpr int channels = 3;
-  static Rgb colour(const std::uint8_t* p) { return {p[0], p[1], p[2]}; }
-  static std::uint8_t grey(const std::uint8_t* p) { return luma(colour(p)); }
-  static std::uint8_t alpha(const std::uint8_t*) { return 255; }
-};
-struct FromRgba : FromRgb {
-  static constexpr int channels = 4;
-  static std::uint8_t alpha(const std::uint8_t* p) { return p[3]; }
-};
-struct FromBgr : FromRgb {
-  static Rgb colour(const std::uint8_t* p) { return {p[2], p[1], p[0]}; }
-  static std::uint8_t grey(const std::uint8_t* p) { return luma(colour(p)); }
-};
-struct FromCmyk {
-  static constexpr int channels = 4;
-  static Rgb colour(const std::uint8_t* p) {
-    const int nk = 255 - p[3];
-    const auto ink = [nk](int c) { return std::uint8_t(nk - muldiv255(c, nk)); };
-    return {ink(p[0]), ink(p[1]), ink(p[2])};
-  }
-  static std::uint8_t grey(const std::uint8_t* p) { return luma(colour(p)); }
-  static std::uint8_t alpha(const std::uint8_t*) { return 255; }
-};
-
-template <class From>
-void convert(const std::uint8_t* __restrict from, std::int64_t width, PixelMode mode,
-             std::uint8_t* __restrict to) {
+Colour colour_of(PixelMode mode) {
   switch (mode) {
     case PixelMode::rgb:
-      for (std::int64_t x = 0; x < width; ++x, from += From::channels, to += 3) {
-        const Rgb p = From::colour(from);
-        to[0] = p.r, to[1] = p.g, to[2] = p.b;
-      }
-      return;
-    case PixelMode::bgr:
-      for (std::int64_t x = 0; x < width; ++x, from += From::channels, to += 3) {
-        const Rgb p = From::colour(from);
-        to[0] = p.b, to[1] = p.g, to[2] = p.r;
-      }
-      return;
+      return Colour::rgb;
     case PixelMode::rgba:
-      for (std::int64_t x = 0; x < width; ++x, from += From::channels, to += 4) {
-        const Rgb p = From::colour(from);
-        to[0] = p.r, to[1] = p.g, to[2] = p.b, to[3] = From::alpha(from);
-      }
-      return;
-    case PixelMode::l:
-      for (std::int64_t x = 0; x < width; ++x, from += From::channels) to[x] = From::grey(from);
-      return;
-    case PixelMode::index:
-    case PixelMode::unchanged:
-      return;
+      return Colour::rgba;
+    case PixelMode::bgr:
+      return Colour::bgr;
+    default:
+      return Colour::l;
   }
 }
 
@@ -181,26 +120,7 @@ Native reduce_to_8_bits(const std::uint8_t* from, Native native, std::int64_t wi
 
 void convert_row(const std::uint8_t* from, Native native, std::int64_t width, PixelMode mode,
                  std::uint8_t* to) noexcept {
-  if (same_pixels(native, mode)) {
-    std::memcpy(to, from, std::size_t(width * channels_of(native)));
-    return;
-  }
-  switch (native) {
-    case Native::l:
-      return convert<FromL>(from, width, mode, to);
-    case Native::la:
-      return convert<FromLA>(from, width, mode, to);
-    case Native::rgb:
-      return convert<FromRgb>(from, width, mode, to);
-    case Native::rgba:
-      return convert<FromRgba>(from, width, mode, to);
-    case Native::bgr:
-      return convert<FromBgr>(from, width, mode, to);
-    case Native::cmyk:
-      return convert<FromCmyk>(from, width, mode, to);
-    default:
-      return;
-  }
+  penstock::convert_row(from, Colour(native), width, colour_of(mode), to);
 }
 
 }  // namespace media

@@ -18,12 +18,15 @@ Result<PixelMemory> FixedTarget::place(const ImageShape& shape) {
 
 namespace media {
 
+Status check_indices(PixelMode mode, Native native) {
+  if (mode != PixelMode::index || native == Native::l) return {};
+  return Error(Code::invalid_argument,
+               "the picture has neither a palette nor 8-bit grey, so it has no indices");
+}
+
 Status PixelWriter::begin(std::int64_t width, std::int64_t height, Native native) {
   native_ = native;
-  if (mode_ == PixelMode::index && native != Native::l) {
-    return Error(Code::invalid_argument,
-                 "the picture has neither a palette nor 8-bit grey, so it has no indices");
-  }
+  if (Status s = check_indices(mode_, native); !s) return s;
   const bool unchanged = mode_ == PixelMode::unchanged;
   shape_ = {height, width, unchanged ? channels_of(native) : penstock::channels_of(mode_),
             unchanged ? bits_of(native) : 8, has_alpha(native, mode_)};

@@ -16,6 +16,9 @@
 
 namespace penstock::media {
 
+// Error: PixelMode::index of what has neither a palette nor 8-bit grey.
+Status check_indices(PixelMode mode, Native native);
+
 class PixelWriter {
  public:
   PixelWriter(PixelMode mode, PixelTarget& target) : mode_(mode), target_(target) {}

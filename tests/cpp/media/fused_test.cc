@@ -164,20 +164,24 @@ TEST(Fused, a_slot_gets_its_final_layout_and_type) {
 }
 
 TEST(Fused, a_request_is_planned_as_torchvision_would) {
+  const auto planned = [](const media::CropRequest& request, std::int64_t w, std::int64_t h) {
+    RandomStream unused(RandomKey(0, 0), 0);
+    return media::plan_crop(request, w, h, unused);
+  };
   media::CropRequest request;
-  request.resize_short = 256, request.size = media::Size{224, 224}, request.centre = true;
-  auto plan = media::plan_crop(request, 500, 375);
+  request.resize_short = 256, request.size = Size{224, 224}, request.centre = true;
+  auto plan = planned(request, 500, 375);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->out_width, 341);  // int(256 * 500 / 375)
   EXPECT_EQ(plan->out_height, 256);
   EXPECT_EQ(plan->keep.x, 58);  // round(58.5), to even
   EXPECT_EQ(plan->keep.y, 16);
   request.resize_short = 200;
-  EXPECT_EQ(media::plan_crop(request, 500, 375).error().code(), Code::invalid_argument);
+  EXPECT_EQ(planned(request, 500, 375).error().code(), Code::invalid_argument);
   request.centre = false;
-  EXPECT_EQ(media::plan_crop(request, 500, 375).error().code(), Code::invalid_argument);
+  EXPECT_EQ(planned(request, 500, 375).error().code(), Code::invalid_argument);
   request.size.reset();
-  EXPECT_EQ(media::plan_crop(request, 375, 500)->out_height, 266);
+  EXPECT_EQ(planned(request, 375, 500)->out_height, 266);
 }
 
 TEST(Fused, one_bad_picture_of_a_batch_costs_the_others_nothing) {
@@ -186,7 +190,7 @@ TEST(Fused, one_bad_picture_of_a_batch_costs_the_others_nothing) {
   const std::vector<media::Bytes> files = {media::as_bytes(good), media::as_bytes(bad),
                                            media::as_bytes(other)};
   std::vector<media::CropRequest> requests(3);
-  for (auto& request : requests) request.size = media::Size{16, 16};
+  for (auto& request : requests) request.size = Size{16, 16};
   requests[2].crop = Rect{3, 4, 20, 30};
   FinishSpec finish;
   finish.height = finish.width = 16;

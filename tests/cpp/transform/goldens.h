@@ -338,10 +338,10 @@ inline constexpr EnhanceCase enhancements[] = {
 };
 
 inline constexpr ColourCase colours[] = {
-    {ColourConversion::rgb_to_l, 0x470af30b8607dd46u},
-    {ColourConversion::l_to_rgb, 0xda9862c2c12fd55fu},
-    {ColourConversion::rgba_to_rgb, 0x608dcffe3d454c0du},
-    {ColourConversion::cmyk_to_rgb, 0x21299775be621ba6u},
+    {Colour::rgb, Colour::l, 0x470af30b8607dd46u},
+    {Colour::l, Colour::rgb, 0xda9862c2c12fd55fu},
+    {Colour::rgba, Colour::rgb, 0x608dcffe3d454c0du},
+    {Colour::cmyk, Colour::rgb, 0x21299775be621ba6u},
 };
 
 inline constexpr OrientationCase orientations[] = {

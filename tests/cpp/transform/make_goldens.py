@@ -120,7 +120,7 @@ def main():
         print(f"    {{{c}, {kind}, {factor}, {digest:#x}u}},")
     print("};\n\ninline constexpr ColourCase colours[] = {")
     for kind, digest in colour_cases():
-        print(f"    {{ColourConversion::{kind}, {digest:#x}u}},")
+        print(f"    {{Colour::{', Colour::'.join(kind.split('_to_'))}, {digest:#x}u}},")
     print("};\n\ninline constexpr OrientationCase orientations[] = {")
     for orientation, digest in orientation_cases():
         print(f"    {{{orientation}, {digest:#x}u}},")

@@ -75,7 +75,8 @@ struct EnhanceCase {
   std::uint64_t hash;
 };
 struct ColourCase {
-  ColourConversion conversion;
+  Colour from;
+  Colour to;
   std::uint64_t hash;
 };
 struct OrientationCase {

@@ -117,25 +117,25 @@ TEST(Orientation, four_quarter_turns_and_two_flips_change_nothing) {
 
 TEST(Colour, equals_pillows_convert) {
   for (const auto& c : goldens::colours) {
-    const Picture source = picture(61, 37, channels_in(c.conversion));
-    Picture out(61, 37, channels_out(c.conversion));
-    ASSERT_TRUE(convert_colour(c.conversion, source.view(), out.view()).ok());
-    EXPECT_EQ(fnv(out.bytes), c.hash) << static_cast<int>(c.conversion);
+    const Picture source = picture(61, 37, channels_of(c.from));
+    Picture out(61, 37, channels_of(c.to));
+    ASSERT_TRUE(convert_colour(source.view(), c.from, c.to, out.view()).ok());
+    EXPECT_EQ(fnv(out.bytes), c.hash) << int(c.from) << " to " << int(c.to);
   }
 }
 
 TEST(Colour, bgr_there_and_back_and_grey_in_place) {
   const Picture source = picture(61, 37, 3);
   Picture bgr(61, 37, 3), back(61, 37, 3), grey(61, 37, 1);
-  ASSERT_TRUE(convert_colour(ColourConversion::rgb_to_bgr, source.view(), bgr.view()).ok());
+  ASSERT_TRUE(convert_colour(source.view(), Colour::rgb, Colour::bgr, bgr.view()).ok());
   EXPECT_EQ(bgr.bytes[0], source.bytes[2]);
-  ASSERT_TRUE(convert_colour(ColourConversion::rgb_to_bgr, bgr.view(), back.view()).ok());
+  ASSERT_TRUE(convert_colour(bgr.view(), Colour::bgr, Colour::rgb, back.view()).ok());
   EXPECT_EQ(back.bytes, source.bytes);
-  ASSERT_TRUE(convert_colour(ColourConversion::rgb_to_l, source.view(), grey.view()).ok());
+  ASSERT_TRUE(convert_colour(source.view(), Colour::rgb, Colour::l, grey.view()).ok());
   ASSERT_TRUE(grayscale(back.view()).ok());
   for (std::size_t i = 0; i < grey.bytes.size(); ++i)
     ASSERT_EQ(back.bytes[i * 3 + 1], grey.bytes[i]);
-  EXPECT_TRUE(says(convert_colour(ColourConversion::cmyk_to_rgb, source.view(), bgr.view()),
+  EXPECT_TRUE(says(convert_colour(source.view(), Colour::cmyk, Colour::rgb, bgr.view()),
                    "source has 3 channels"));
 }
 

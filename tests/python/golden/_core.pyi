@@ -152,6 +152,12 @@ class NativeOp:
     @property
     def name(self) -> str: ...
 
+    @property
+    def takes_tensors(self) -> bool: ...
+
+    def __call__(self, item: Any, *, position: int | None = None, out: Any = None) -> Any:
+        """The same for one item, here and now, without the GIL."""
+
 class TaskLane:
     """Where an event loop claims and completes tasks."""
 
@@ -240,16 +246,59 @@ class EngineBuilder:
 
     def build(self, limit: tuple[int, int] | None, report: object) -> Engine: ...
 
+def as_tensor(array: Any) -> Tensor:
+    """A Tensor on the memory of an array: nothing is copied."""
+
+def resize_op(size: tuple[int, int] | None, short_side: int, interpolation: str, box: tuple[float, float, float, float] | None) -> NativeOp: ...
+
+def crop_op(box: tuple[int, int, int, int]) -> NativeOp: ...
+
+def center_crop_op(size: tuple[int, int]) -> NativeOp: ...
+
+def pad_op(sides: tuple[int, int, int, int], mode: str, fill: Sequence[int]) -> NativeOp: ...
+
+def flip_op(direction: str) -> NativeOp: ...
+
+def rotate90_op(turns: int) -> NativeOp: ...
+
+def convert_op(mode: str, source: str | None) -> NativeOp: ...
+
+def grayscale_op() -> NativeOp: ...
+
+def brightness_op(factor: float) -> NativeOp: ...
+
+def contrast_op(factor: float) -> NativeOp: ...
+
+def saturation_op(factor: float) -> NativeOp: ...
+
+def normalize_op(mean: Sequence[float], std: Sequence[float], dtype: str, layout: str) -> NativeOp: ...
+
+def random_resized_crop_op(size: tuple[int, int], scale: tuple[float, float], ratio: tuple[float, float], interpolation: str, seed: int, epoch: int) -> NativeOp: ...
+
+def random_crop_op(size: tuple[int, int], seed: int, epoch: int) -> NativeOp: ...
+
+def random_flip_op(probability: float, direction: str, seed: int, epoch: int) -> NativeOp: ...
+
+def color_jitter_op(brightness: float, contrast: float, saturation: float, seed: int, epoch: int) -> NativeOp: ...
+
+class ImageRequest:
+    """What to make of an image; see penstock.io."""
+
+    def __init__(self, *, mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int] | None, box: tuple[int, int, int, int] | None, crop: str, resize_short: int | None, interpolation: str, flip: float, exact: bool, min_left: float, scale: tuple[float, float], ratio: tuple[float, float], seed: int, epoch: int) -> None: ...
+
 def image_info(data: Any) -> dict[str, Any]:
     """What an image's header says."""
 
-def decode_image(data: Any, mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int] | None, box: tuple[int, int, int, int] | None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, exact: bool, min_left: float, out: Any) -> Any:
+def decode_image(data: Any, request: ImageRequest, position: int | None, out: Any) -> Any:
     """One image; see penstock.io.decode_image."""
 
-def decode_image_op(mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int] | None, box: tuple[int, int, int, int] | None, centre: bool, resize_short: int | None, interpolation: str, flip: bool, exact: bool, min_left: float) -> NativeOp:
+def decode_image_fields(names: Sequence[str], files: Sequence[object], request: ImageRequest, mask_mode: str, position: int | None) -> tuple[list[Tensor], tuple[float, float, float, float, bool]]:
+    """Images that share a crop; see penstock.io.decode_image_fields."""
+
+def decode_image_op(request: ImageRequest) -> NativeOp:
     """A native op; see penstock.ops.decode_image."""
 
-def decode_image_batch(files: Sequence[object], mode: str, strict: bool, orientation: bool, max_pixels: int, size: tuple[int, int], boxes: Sequence[tuple[int, int, int, int] | None], centre: bool, resize_short: int | None, interpolation: str, flips: Sequence[bool], exact: bool, min_left: float, layout: str, dtype: str, mean: Sequence[float], std: Sequence[float], threads: int, out: object | None) -> tuple[object, list[str | None]]:
+def decode_image_batch(files: Sequence[object], request: ImageRequest, boxes: Sequence[tuple[int, int, int, int]] | None, flips: Sequence[float] | None, position: int | None, layout: str, dtype: str, mean: Sequence[float], std: Sequence[float], threads: int, out: Any) -> tuple[Any, list[Exception | None]]:
     """Many images; see penstock.io.decode_image_batch."""
 
 def encode_image(array: Any, format: str, quality: int, subsampling: str, progressive: bool, level: int, lossless: bool) -> bytes:

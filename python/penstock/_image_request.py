@@ -1,0 +1,82 @@
+"""What the functions that decode images have in common: their options, and how C++ gets them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from penstock import _core
+
+Mode: TypeAlias = Literal["RGB", "RGBA", "L", "BGR", "P", "unchanged"]
+Interpolation: TypeAlias = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
+Box: TypeAlias = tuple[int, int, int, int]
+Crop: TypeAlias = Literal["center", "random_resized"] | Box
+
+MAX_PIXELS = 178_956_970
+"""Larger images are refused unless `max_pixels` says otherwise. Pillow stops here, too."""
+
+
+class ImageOptions(TypedDict, total=False):
+    """The options of :func:`penstock.io.decode_image` that all its relatives take."""
+
+    resize_short: int | None
+    interpolation: Interpolation
+    scale: tuple[float, float]
+    ratio: tuple[float, float]
+    seed: int
+    epoch: int
+    orientation: bool
+    strict: bool
+    min_left: float
+    max_pixels: int
+
+
+def make_request(
+    mode: Mode,
+    size: tuple[int, int] | None,
+    crop: Any,
+    exact: bool,
+    flip: float,
+    *,
+    resize_short: int | None = None,
+    interpolation: Interpolation = "bilinear",
+    scale: tuple[float, float] = (0.08, 1.0),
+    ratio: tuple[float, float] = (3 / 4, 4 / 3),
+    seed: int = 0,
+    epoch: int = 0,
+    orientation: bool = False,
+    strict: bool = True,
+    min_left: float = 1.5,
+    max_pixels: int = MAX_PIXELS,
+) -> _core.ImageRequest:
+    if isinstance(crop, str) and crop not in ("center", "random_resized"):
+        raise ValueError(
+            f'crop must be "center", "random_resized" or a box (left, top, ...), not {crop}'
+        )
+    return _core.ImageRequest(
+        mode=mode,
+        strict=strict,
+        orientation=orientation,
+        max_pixels=max_pixels,
+        size=None if size is None else as_pair(size),
+        box=None if crop is None or isinstance(crop, str) else as_box(crop),
+        crop=crop if isinstance(crop, str) else "",
+        resize_short=resize_short,
+        interpolation=interpolation,
+        flip=float(flip),
+        exact=exact,
+        min_left=min_left,
+        scale=scale,
+        ratio=ratio,
+        seed=seed,
+        epoch=epoch,
+    )
+
+
+def as_pair(size: tuple[int, int]) -> tuple[int, int]:
+    height, width = size
+    return int(height), int(width)
+
+
+def as_box(edges: Any) -> Box:
+    left, top, right, bottom = (int(edge) for edge in edges)
+    return left, top, right, bottom
