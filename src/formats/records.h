@@ -114,8 +114,9 @@ class RecordStream {
  public:
   virtual ~RecordStream() = default;
 
-  // False at the end. An Error costs the record it names: call again for the next one. After an
-  // Error of code io the stream stays where it is, and ends when called again.
+  // False at the end. An Error costs the record it names: call again for the next one. Where a file
+  // cannot be read on at all (io, or damaged compressed data) the next call goes on with the next
+  // file.
   virtual Result<bool> next(Record& into) = 0;
 
   virtual Findings findings() const noexcept = 0;  // so far

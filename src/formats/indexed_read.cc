@@ -1,0 +1,209 @@
+// Reading records of IndexedRecords, one by one and many at a time.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "formats/indexed_records.h"
+#include "formats/record_layout.h"
+#include "storage/ranges.h"
+
+namespace penstock::formats {
+
+Status IndexedRecords::find(std::uint64_t index, Found& into) const {
+  if (index >= size()) {
+    return Error(Code::out_of_range, "there is no record " + std::to_string(index) +
+                                         "; there are " + std::to_string(size()));
+  }
+  into.shard = std::size_t(shard_of(index));
+  into.record = index - firsts_[into.shard];
+  const Index& records = shards_[into.shard].index;
+  if (!records.entry(into.record, into.entry)) return contradiction(into);
+  if (const Index::Bad* bad = records.bad(into.record); bad != nullptr) [[unlikely]] {
+    return explain_(bad->trouble, bad->offset, into.entry.key, files_.name(into.shard));
+  }
+  return {};
+}
+
+Error IndexedRecords::located(Error error, const Found& found) const {
+  return std::move(error).in_file(files_.name(found.shard)).of_sample(std::string(found.entry.key));
+}
+
+Error IndexedRecords::contradiction(const Found& found) const {
+  return located(Error(Code::corrupt, "the index contradicts itself at record " +
+                                          std::to_string(found.record) +
+                                          "; make it anew with: penstock index --refresh"),
+                 found);
+}
+
+// The memory that reading takes, and what is read if it is read in one go; `pieces` if it is not.
+Status IndexedRecords::measure(const Found& found, Extent& into) const {
+  const Opened& shard = shards_[found.shard];
+  RecordLayout layout;
+  Index::Part part;
+  into = {};
+  const std::uint64_t behind = found.entry.first + found.entry.count;
+  for (std::uint64_t p = found.entry.first; p < behind; ++p) {
+    if (!shard.index.part(found.record, p, part)) return contradiction(found);
+    if (shard.fields[part.field] == kUnwanted) continue;
+    if (part.size > max_member_) {
+      return located(Error(Code::out_of_range, "field " + fields_[shard.fields[part.field]] +
+                                                   " has " + std::to_string(part.size) +
+                                                   " bytes, more than max_member, which is " +
+                                                   std::to_string(max_member_)),
+                     found)
+          .at_offset(std::int64_t(part.offset));
+    }
+    if (!layout.add(part.offset, part.size)) return contradiction(found);
+    if (into.pieces == 0) into.range.offset = part.offset;
+    into.pieces += layout.new_read() ? 1 : 0;
+    into.range.size = part.offset + part.size - into.range.offset;
+  }
+  into.memory = layout.total();
+  return {};
+}
+
+Status IndexedRecords::verify(const Found& found, const Index::Part& part, std::uint64_t number,
+                              std::span<const std::byte> bytes) const {
+  const Opened& shard = shards_[found.shard];
+  if (!shard.index.has_hashes()) return {};
+  if (::XXH3_64bits(bytes.data(), bytes.size()) == shard.index.hash(number)) return {};
+  return located(Error(Code::corrupt, "the bytes of field " + fields_[shard.fields[part.field]] +
+                                          " are not those that were there when the index was made"),
+                 found)
+      .at_offset(std::int64_t(part.offset));
+}
+
+// Makes fields of bytes that are in memory: `place` says where the part that begins at an offset
+// is.
+template <class Place>
+Status IndexedRecords::make_fields(const Found& found, const Buffer& memory, std::size_t key_at,
+                                   const Place& place, Record& into) const {
+  const Opened& shard = shards_[found.shard];
+  const std::string_view key = found.entry.key;
+  if (!key.empty()) std::memcpy(memory.data() + key_at, key.data(), key.size());
+  const std::span<const std::byte> key_bytes = memory.bytes().subspan(key_at, key.size());
+  into.fields.clear();
+  into.key = {reinterpret_cast<const char*>(key_bytes.data()), key_bytes.size()};
+  into.fields.push_back({fields_[0], FieldKind::text, key_bytes, 0});
+  Index::Part part;
+  const std::uint64_t behind = found.entry.first + found.entry.count;
+  for (std::uint64_t p = found.entry.first; p < behind; ++p) {
+    if (!shard.index.part(found.record, p, part)) return contradiction(found);
+    const std::uint16_t field = shard.fields[part.field];
+    if (field == kUnwanted) continue;
+    const std::span<const std::byte> bytes =
+        memory.bytes().subspan(std::size_t(place(part)), std::size_t(part.size));
+    if (Status status = verify(found, part, p, bytes); !status) return status;
+    into.fields.push_back({fields_[field], FieldKind::bytes, bytes, 0});
+  }
+  into.memory = memory;
+  return {};
+}
+
+Status IndexedRecords::read(std::uint64_t index, BufferPool& pool, Record& into) const {
+  Found found;
+  Extent extent;
+  Status status = find(index, found);
+  if (status.ok()) status = measure(found, extent);
+  if (status.ok()) status = read_found(found, extent, pool, into);
+  if (!status.ok()) into.clear();
+  return status;
+}
+
+Status IndexedRecords::read_found(const Found& found, const Extent& extent, BufferPool& pool,
+                                  Record& into) const {
+  const std::size_t key_size = found.entry.key.size();
+  const auto size = std::size_t(extent.memory);
+  Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size + key_size, 1));
+  if (!memory) return located(std::move(memory).error(), found);
+  const auto file = files_.open(found.shard);
+  if (!file) return located(file.error(), found);
+
+  if (extent.pieces == 1) {
+    Status status = (*file)->read(extent.range.offset, memory->bytes().first(size));
+    if (!status) return located(std::move(status).error(), found);
+    const auto place = [&](const Index::Part& part) { return part.offset - extent.range.offset; };
+    return make_fields(found, *memory, size, place, into);
+  }
+  RecordLayout layout;
+  Status status;
+  const auto place = [&](const Index::Part& part) {
+    (void)layout.add(part.offset, part.size);
+    if (status.ok()) {
+      status = (*file)->read(part.offset, memory->bytes().subspan(std::size_t(layout.place()),
+                                                                  std::size_t(part.size)));
+    }
+    return layout.place();
+  };
+  Status made = make_fields(found, *memory, size, place, into);
+  if (!status.ok()) return located(std::move(status).error(), found);
+  return made;
+}
+
+void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
+                               std::span<Record> into, std::span<Status> outcomes) const {
+  std::vector<Wanted> wanted(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    wanted[i].into = &into[i];
+    wanted[i].outcome = &outcomes[i];
+    outcomes[i] = find(indices[i], wanted[i].found);
+    if (outcomes[i].ok()) outcomes[i] = measure(wanted[i].found, wanted[i].extent);
+    if (!outcomes[i].ok()) into[i].clear();
+  }
+  std::erase_if(wanted, [](const Wanted& each) { return !each.outcome->ok(); });
+  const auto rank = [](const Wanted& each) {
+    const bool alone = each.extent.pieces != 1;  // these come last
+    return std::tuple(alone, each.found.shard, each.extent.range.offset);
+  };
+  std::sort(wanted.begin(), wanted.end(),
+            [&](const Wanted& a, const Wanted& b) { return rank(a) < rank(b); });
+
+  std::vector<storage::Range> ranges;
+  std::vector<storage::MergedRange> merged;
+  for (std::size_t first = 0; first < wanted.size();) {
+    ranges.clear();
+    const Wanted& leader = wanted[first];
+    const auto fits = [&](const Wanted& each) {
+      return each.extent.pieces == 1 && each.found.shard == leader.found.shard;
+    };
+    while (first + ranges.size() < wanted.size() && fits(wanted[first + ranges.size()])) {
+      ranges.push_back(wanted[first + ranges.size()].extent.range);
+    }
+    storage::merge(ranges, {}, merged);
+    for (const storage::MergedRange& one : merged) {
+      const std::span<Wanted> group(wanted.data() + first + one.first, one.count);
+      if (one.count > 1 && read_together(group, one.range, pool)) continue;
+      for (const Wanted& each : group) read_alone(each, pool);
+    }
+    if (ranges.empty()) read_alone(leader, pool);
+    first += std::max<std::size_t>(ranges.size(), 1);
+  }
+}
+
+void IndexedRecords::read_alone(const Wanted& wanted, BufferPool& pool) const {
+  *wanted.outcome = read_found(wanted.found, wanted.extent, pool, *wanted.into);
+  if (!wanted.outcome->ok()) wanted.into->clear();
+}
+
+// False if nothing was read; then each is tried by itself, to see which of them fails.
+bool IndexedRecords::read_together(std::span<Wanted> group, storage::Range range,
+                                   BufferPool& pool) const {
+  std::size_t keys = 0;
+  for (const Wanted& each : group) keys += each.found.entry.key.size();
+  const auto size = std::size_t(range.size);
+  const Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size + keys, 1));
+  const auto file = files_.open(group[0].found.shard);
+  if (!memory || !file || !(*file)->read(range.offset, memory->bytes().first(size))) return false;
+  std::size_t key_at = size;
+  for (const Wanted& each : group) {
+    const auto place = [&](const Index::Part& part) { return part.offset - range.offset; };
+    *each.outcome = make_fields(each.found, *memory, key_at, place, *each.into);
+    if (!each.outcome->ok()) each.into->clear();
+    key_at += each.found.entry.key.size();
+  }
+  return true;
+}
+
+}  // namespace penstock::formats

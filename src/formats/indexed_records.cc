@@ -1,0 +1,111 @@
+// What an open dataset knows; indexed_read.cc reads from it.
+#include "formats/indexed_records.h"
+
+#include <algorithm>
+
+#include "formats/digest.h"
+#include "formats/record_layout.h"
+
+namespace penstock::formats {
+
+Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> shards,
+                                                            const std::vector<std::string>& fields,
+                                                            std::uint64_t max_member,
+                                                            Explain explain) {
+  std::vector<std::string> names;
+  std::vector<storage::Stamp> stamps;
+  for (Shard& shard : shards) {
+    names.push_back(std::move(shard.name));
+    stamps.push_back(shard.stamp);
+  }
+  const std::size_t root = common_folder(names);
+  const std::shared_ptr<IndexedRecords> all(
+      new IndexedRecords(std::move(names), std::move(stamps)));
+  all->max_member_ = max_member;
+  all->explain_ = explain;
+  std::uint64_t payload = 0;
+  Digest digest;
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    Index& index = shards[s].index;
+    all->firsts_.push_back(all->firsts_.back() + index.records());
+    all->findings_ += index.findings();
+    all->largest_ = std::max(all->largest_, index.largest());
+    payload += index.payload_bytes();
+    digest.add(std::string_view(all->files_.name(s)).substr(root));
+    digest.add(index.records());
+    digest.add(index.digest());
+    all->shards_.push_back({std::move(index), {}});
+  }
+  all->digest_ = digest.value();
+  all->mean_ = std::max<std::uint64_t>(1, payload / std::max<std::uint64_t>(1, all->size()));
+  if (Status status = all->add_fields(fields); !status) return status.error();
+  return std::shared_ptr<const Records>(all);
+}
+
+Status IndexedRecords::add_fields(const std::vector<std::string>& wanted) {
+  const auto number = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::size_t(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  std::vector<std::string> seen{"__key__"};
+  for (const Opened& shard : shards_) {
+    for (const std::string_view field : shard.index.fields()) {
+      if (number(seen, field) == seen.size()) seen.emplace_back(field);
+    }
+  }
+  for (const std::string& field : wanted) {
+    if (number(seen, field) < seen.size()) continue;
+    std::string known;
+    for (const std::string& each : seen) known += (known.empty() ? "" : ", ") + each;
+    return Error(Code::not_found, "no sample has a field \"" + field + "\"; there are: " + known)
+        .in_file(files_.size() == 0 ? std::string() : files_.name(0));
+  }
+  for (const std::string& field : seen) {
+    if (wanted.empty() || field == "__key__" || number(wanted, field) < wanted.size()) {
+      fields_.push_back(field);
+    }
+  }
+  for (Opened& shard : shards_) {
+    for (const std::string_view field : shard.index.fields()) {
+      const std::size_t n = number(fields_, field);
+      shard.fields.push_back(n < fields_.size() ? std::uint16_t(n) : kUnwanted);
+    }
+  }
+  return {};
+}
+
+std::uint64_t IndexedRecords::shard_of(std::uint64_t index) const noexcept {
+  return std::uint64_t(std::upper_bound(firsts_.begin(), firsts_.end(), index) - firsts_.begin()) -
+         1;
+}
+
+std::string IndexedRecords::name(std::uint64_t index) const {
+  if (index >= size()) return "record " + std::to_string(index);
+  const auto shard = std::size_t(shard_of(index));
+  Index::Entry entry;
+  std::string text = files_.name(shard) + ":";
+  if (shards_[shard].index.entry(index - firsts_[shard], entry)) text += entry.key;
+  return text;
+}
+
+std::uint64_t IndexedRecords::bytes(std::uint64_t index) const noexcept {
+  if (index >= size()) return 0;
+  const auto s = std::size_t(shard_of(index));
+  const Opened& shard = shards_[s];
+  const std::uint64_t record = index - firsts_[s];
+  Index::Entry entry;
+  if (shard.index.bad(record) != nullptr || !shard.index.entry(record, entry)) return 0;
+  RecordLayout layout;
+  Index::Part part;
+  for (std::uint64_t p = entry.first; p < entry.first + entry.count; ++p) {
+    if (!shard.index.part(record, p, part)) return 0;
+    if (shard.fields[part.field] == kUnwanted) continue;
+    if (part.size > max_member_ || !layout.add(part.offset, part.size)) return 0;
+  }
+  return layout.total() + entry.key.size();
+}
+
+void IndexedRecords::advise(Access access) const noexcept {
+  files_.advise(access == Access::random ? storage::Pattern::random : storage::Pattern::sequential);
+}
+
+}  // namespace penstock::formats

@@ -1,0 +1,97 @@
+// IndexedRecords: Records over files that have an Index each. What tar shards and every later
+// format of records in files share: finding a record, reading it, checking its hashes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/index.h"
+#include "formats/records.h"
+#include "storage/open_files.h"
+#include "storage/ranges.h"
+
+namespace penstock::formats {
+
+class IndexedRecords final : public Records {
+ public:
+  struct Shard {
+    std::string name;
+    storage::Stamp stamp;
+    Index index;
+  };
+  // What a number in Index::Bad means.
+  using Explain = Error (*)(std::uint64_t trouble, std::uint64_t offset, std::string_view key,
+                            const std::string& file);
+
+  // `fields`: which to read; empty: all. Fails with not_found if no record has one of them.
+  static Result<std::shared_ptr<const Records>> over(std::vector<Shard> shards,
+                                                     const std::vector<std::string>& fields,
+                                                     std::uint64_t max_member, Explain explain);
+
+  std::uint64_t size() const noexcept override { return firsts_.back(); }
+  const std::vector<std::string>& fields() const noexcept override { return fields_; }
+  Status read(std::uint64_t index, BufferPool& pool, Record& into) const override;
+  void read_many(std::span<const std::uint64_t> indices, BufferPool& pool, std::span<Record> into,
+                 std::span<Status> outcomes) const override;
+  std::string name(std::uint64_t index) const override;
+  std::uint64_t bytes(std::uint64_t index) const noexcept override;
+  std::uint64_t largest() const noexcept override { return largest_; }
+  std::uint64_t mean_bytes() const noexcept override { return mean_; }
+  std::uint64_t digest() const noexcept override { return digest_; }
+  Findings findings() const noexcept override { return findings_; }
+  void advise(Access access) const noexcept override;
+
+ private:
+  struct Opened {
+    Index index;
+    std::vector<std::uint16_t> fields;  // of the index, as indices into fields_, or kUnwanted
+  };
+  struct Found {
+    std::size_t shard = 0;
+    std::uint64_t record = 0;  // in the shard
+    Index::Entry entry;
+  };
+  struct Extent {
+    std::uint64_t memory = 0;  // bytes that the parts take, without the key
+    storage::Range range;      // of the file, from the first part to the last
+    int pieces = 0;            // reads that it takes; with one, memory is the range
+  };
+  struct Wanted {  // one of many
+    Found found;
+    Extent extent;
+    Record* into = nullptr;
+    Status* outcome = nullptr;
+  };
+  static constexpr std::uint16_t kUnwanted = 0xffff;
+
+  IndexedRecords(std::vector<std::string> names, std::vector<storage::Stamp> stamps)
+      : files_(std::move(names), std::move(stamps)) {}
+  Status add_fields(const std::vector<std::string>& wanted);
+
+  std::uint64_t shard_of(std::uint64_t index) const noexcept;
+  // Where record `index` is; an Error if it cannot be read.
+  Status find(std::uint64_t index, Found& into) const;
+  Status measure(const Found& found, Extent& into) const;
+  Status read_found(const Found& found, const Extent& extent, BufferPool& pool, Record& into) const;
+  void read_alone(const Wanted& wanted, BufferPool& pool) const;
+  bool read_together(std::span<Wanted> group, storage::Range range, BufferPool& pool) const;
+  template <class Place>
+  Status make_fields(const Found& found, const Buffer& memory, std::size_t key_at,
+                     const Place& place, Record& into) const;
+  Status verify(const Found& found, const Index::Part& part, std::uint64_t number,
+                std::span<const std::byte> bytes) const;
+  Error contradiction(const Found& found) const;
+  Error located(Error error, const Found& found) const;
+
+  storage::OpenFiles files_;
+  std::vector<Opened> shards_;
+  std::vector<std::uint64_t> firsts_{0};  // shard s has records firsts_[s] to firsts_[s + 1] - 1
+  std::vector<std::string> fields_;
+  std::uint64_t max_member_ = 0, largest_ = 0, mean_ = 1, digest_ = 0;
+  Explain explain_ = nullptr;
+  Findings findings_;
+};
+
+}  // namespace penstock::formats

@@ -1,0 +1,100 @@
+#include "formats/open.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "formats/folder.h"
+#include "formats/tar/tar.h"
+#include "storage/expand.h"
+#include "storage/source.h"
+
+namespace penstock::formats {
+namespace {
+
+bool is_folder(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool is_compressed_tar(std::string_view name) {
+  return name.ends_with(".tar.gz") || name.ends_with(".tgz") || name.ends_with(".tar.zst");
+}
+
+Result<Format> format_of(const std::string& name) {
+  if (is_folder(name)) return Format::folder;
+  if (name.ends_with(".tar") || is_compressed_tar(name)) return Format::tar;
+  if (is_image_name(name)) return Format::files;
+  return Error(
+             Code::unsupported,
+             "cannot tell the format from this name: give format=\"tar\", \"folder\" or \"files\"")
+      .in_file(name);
+}
+
+Result<std::vector<std::string>> names_of(const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return Error(Code::invalid_argument, "there is nothing to open");
+  Result<std::vector<std::string>> names = storage::expand(patterns);
+  if (!names) return names;
+  for (const std::string& name : *names) {
+    if (storage::is_url(name)) {
+      return Error(Code::unsupported, "URLs cannot be read yet: download it, and give the path")
+          .in_file(name);
+    }
+  }
+  return names;
+}
+
+// The one format of all of them.
+Result<Format> common_format(const std::vector<std::string>& names, Format wanted) {
+  if (wanted != Format::detect) return wanted;
+  Result<Format> first = format_of(names[0]);
+  if (!first) return first;
+  for (const std::string& name : names) {
+    const Result<Format> format = format_of(name);
+    if (!format) return format;
+    if (*format == *first) continue;
+    return Error(Code::invalid_argument,
+                 "one dataset has one format, but this is not what " + names[0] +
+                     " is; open them one by one and concatenate the datasets")
+        .in_file(name);
+  }
+  return first;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Records>> open_records(const std::vector<std::string>& names,
+                                                    const OpenOptions& options) {
+  const Result<std::vector<std::string>> paths = names_of(names);
+  if (!paths) return paths.error();
+  const Result<Format> format = common_format(*paths, options.format);
+  if (!format) return format.error();
+  switch (*format) {
+    case Format::folder:
+      if (paths->size() == 1) return open_folder(paths->front(), options);
+      return Error(Code::invalid_argument,
+                   "open one folder at a time, and concatenate the datasets")
+          .in_file((*paths)[1]);
+    case Format::files:
+      return open_files(*paths, options);
+    case Format::tar:
+    case Format::detect:
+      break;
+  }
+  return tar::open_shards(*paths, options);
+}
+
+Result<std::unique_ptr<RecordStream>> open_stream(const std::vector<std::string>& names,
+                                                  BufferPool& pool, const OpenOptions& options) {
+  Result<std::vector<std::string>> paths = names_of(names);
+  if (!paths) return paths.error();
+  const Result<Format> format = common_format(*paths, options.format);
+  if (!format) return format.error();
+  if (*format != Format::tar) {
+    return Error(Code::unsupported, "only tars are streamed; open it with an index")
+        .in_file(paths->front());
+  }
+  return tar::stream_shards(*std::move(paths), pool, options);
+}
+
+}  // namespace penstock::formats

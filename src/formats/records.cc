@@ -1,0 +1,33 @@
+#include "formats/records.h"
+
+#include <algorithm>
+
+namespace penstock::formats {
+
+const Field* Record::find(std::string_view name) const noexcept {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [name](const Field& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+Findings& Findings::operator+=(const Findings& other) noexcept {
+  not_files += other.not_files;
+  sparse += other.sparse;
+  unnamed += other.unnamed;
+  damaged += other.damaged;
+  duplicates += other.duplicates;
+  cut += other.cut;
+  without_end += other.without_end;
+  return *this;
+}
+
+void Records::read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
+                        std::span<Record> into, std::span<Status> outcomes) const {
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    outcomes[i] = read(indices[i], pool, into[i]);
+  }
+}
+
+void Records::advise(Access) const noexcept {}
+
+}  // namespace penstock::formats

@@ -1,0 +1,151 @@
+#include "formats/sidecar.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "storage/file.h"
+
+namespace penstock::formats {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kSuffix = ".psidx";
+
+bool exists(const std::string& path) {
+  struct stat info;
+  return !path.empty() && ::stat(path.c_str(), &info) == 0;
+}
+
+Status belongs_to(const Index& index, storage::Stamp stamp, const std::string& name,
+                  const std::string& sidecar) {
+  const char* what = nullptr;
+  if (index.stamp().size != stamp.size) {
+    what = "the size of the file is not the one that its index was made for";
+  } else if (index.stamp().mtime != stamp.mtime && !index.has_hashes()) {
+    what =
+        "the file was changed after its index was made, which has no checksums to tell whether "
+        "it still fits";
+  }
+  if (what == nullptr) return {};
+  return Error(Code::corrupt, std::string(what) + " (" + sidecar +
+                                  "); make it anew with: penstock index --refresh " + name)
+      .in_file(name);
+}
+
+// Writes all of it to a new file and renames that. The sidecar's folder exists.
+Status write_and_rename(std::span<const std::byte> bytes, const std::string& path) {
+  static std::atomic<unsigned> count = 0;
+  const std::string unfinished =
+      path + "." + std::to_string(::getpid()) + "." + std::to_string(count.fetch_add(1)) + ".tmp";
+  const auto failed = [&](const char* doing) {
+    const int number = errno;
+    ::unlink(unfinished.c_str());
+    return storage::system_error(number, doing, path);
+  };
+  {
+    const storage::Descriptor file =
+        storage::open_descriptor(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (!file) return storage::system_error(errno, "write", path);
+    while (!bytes.empty()) {
+      const ssize_t count_written =
+          ::write(file.get(), bytes.data(), std::min<std::size_t>(bytes.size(), 1 << 30));
+      if (count_written < 0 && errno == EINTR) continue;
+      if (count_written <= 0) return failed("write");
+      bytes = bytes.subspan(std::size_t(count_written));
+    }
+    if (::fdatasync(file.get()) != 0) return failed("write");
+  }
+  if (::rename(unfinished.c_str(), path.c_str()) != 0) return failed("rename");
+  return {};
+}
+
+// Beside the file, else in the cache folder, else nowhere. An old one beside it must go, or it
+// would be found the next time.
+Status keep(const Index& index, const std::string& name) {
+  const std::string beside = sidecar_beside(name);
+  const Status status = save_sidecar(index, beside);
+  if (status.ok() || exists(beside)) return status;
+  if (const std::string cached = sidecar_in_cache(name); !cached.empty()) {
+    std::error_code ignored;
+    fs::create_directories(fs::path(cached).parent_path(), ignored);
+    const Status in_cache = save_sidecar(index, cached);
+    if (!in_cache.ok() && exists(cached)) return in_cache;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string sidecar_beside(const std::string& name) {
+  return name + kSuffix;
+}
+
+std::string sidecar_in_cache(const std::string& name) {
+  std::string folder;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    folder = cache;
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    folder = std::string(home) + "/.cache";
+  } else {
+    return {};
+  }
+  std::error_code error;
+  const std::string path = fs::canonical(name, error).string();
+  if (error) return {};
+  char hash[17];
+  std::snprintf(hash, sizeof(hash), "%016llx",
+                static_cast<unsigned long long>(::XXH3_64bits(path.data(), path.size())));
+  return folder + "/penstock/index/" + hash + "-" + fs::path(path).filename().string() + kSuffix;
+}
+
+Result<Index> load_sidecar(const std::string& path) {
+  const storage::Descriptor file = storage::open_descriptor(path, O_RDONLY);
+  if (!file) return storage::system_error(errno, "open", path);
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) return storage::system_error(errno, "open", path);
+  const auto size = std::size_t(info.st_size);
+  if (!S_ISREG(info.st_mode) || size == 0) {
+    return Error(Code::corrupt, "the index is empty; make it anew with: penstock index --refresh")
+        .in_file(path);
+  }
+  void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (map == MAP_FAILED) return storage::system_error(errno, "map", path);
+  const std::shared_ptr<const void> owner(
+      map, [size](const void* memory) { ::munmap(const_cast<void*>(memory), size); });
+  Result<Index> index = Index::open({static_cast<const std::byte*>(map), size}, owner);
+  if (!index) index.error().in_file(path);
+  return index;
+}
+
+Status save_sidecar(const Index& index, const std::string& path) {
+  return write_and_rename(index.bytes(), path);
+}
+
+Result<Index> open_index(const std::string& name, storage::Stamp stamp,
+                         const SidecarOptions& options,
+                         const std::function<Result<Index>()>& make) {
+  if (!options.refresh) {
+    for (const std::string& sidecar : {sidecar_beside(name), sidecar_in_cache(name)}) {
+      if (!exists(sidecar)) continue;
+      Result<Index> index = load_sidecar(sidecar);
+      if (!index) return index;
+      if (Status status = belongs_to(*index, stamp, name, sidecar); !status) return status.error();
+      if (index->has_hashes() || !options.checksums) return index;
+      break;
+    }
+  }
+  Result<Index> index = make();
+  if (!index || !options.write) return index;
+  if (Status status = keep(*index, name); !status) return status.error();
+  return index;
+}
+
+}  // namespace penstock::formats

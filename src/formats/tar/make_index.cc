@@ -1,0 +1,171 @@
+#include <xxhash.h>
+
+#include <memory>
+
+#include "formats/index_builder.h"
+#include "formats/tar/names.h"
+#include "formats/tar/samples.h"
+#include "formats/tar/scanner.h"
+#include "formats/tar/tar.h"
+#include "formats/window.h"
+#include "storage/file.h"
+#include "storage/stream.h"
+
+namespace penstock::formats::tar {
+namespace {
+
+constexpr std::size_t kBlockSize = std::size_t(1) << 20;
+
+// One pass over one tar.
+class Pass {
+ public:
+  Pass(storage::Stream& stream, bool hashes)
+      : window_(stream, pool_, hashes ? Window::Reading::all : Window::Reading::headers,
+                kBlockSize),
+        scanner_(window_),
+        builder_(hashes),
+        hashes_(hashes) {}
+
+  Result<Index> run(storage::Stamp stamp) {
+    for (;;) {
+      window_.keep_from(scanner_.position());
+      const Result<Scanner::Event> event = scanner_.next();
+      if (!event) return event.error();
+      if (*event == Scanner::Event::end) break;
+      if (*event == Scanner::Event::damage) {
+        const Damage& damage = scanner_.damage();
+        const auto name = split_name(damage.name);
+        samples_.damage(name ? name->key : std::string_view(damage.name), damage.offset);
+      } else if (const Status status = on_member(stamp); !status) {
+        return status.error();
+      }
+      collect();
+    }
+    samples_.finish(scanner_.unmarked_end());
+    collect();
+    return finish(stamp);
+  }
+
+ private:
+  Status on_member(storage::Stamp stamp) {
+    ++members_;
+    const Member& member = scanner_.member();
+    const auto name = split_name(member.name);
+    if (!name) {
+      ++unnamed_;
+      return {};
+    }
+    const auto field = fields_.number(name->field, last_field_ + 1);
+    if (!field) {
+      return Error(
+          Code::unsupported,
+          "more than 65535 different extensions; what is before the first dot of a name is "
+          "its key: are there dots in the keys?");
+    }
+    last_field_ = *field;
+    Part part{*field, member.payload, member.size, 0};
+    if (scanner_.cut()) part.size = stamp.size - std::min(stamp.size, part.offset);
+    if (hashes_) {
+      Result<std::uint64_t> hash = hash_of(part);
+      if (!hash) return hash.error();
+      part.hash = *hash;
+    }
+    samples_.add(name->key, part, member.header);
+    if (scanner_.cut()) samples_.open().spoil(Trouble::cut, member.payload);
+    return {};
+  }
+
+  Result<std::uint64_t> hash_of(const Part& part) {
+    ::XXH3_64bits_reset(hasher_.get());
+    for (std::uint64_t done = 0; done < part.size;) {
+      window_.keep_from(part.offset + done);
+      const auto bytes = window_.at(
+          part.offset + done, std::size_t(std::min<std::uint64_t>(part.size - done, kBlockSize)));
+      if (!bytes) return bytes.error();
+      if (bytes->empty()) break;
+      ::XXH3_64bits_update(hasher_.get(), bytes->data(), bytes->size());
+      done += bytes->size();
+    }
+    return ::XXH3_64bits_digest(hasher_.get());
+  }
+
+  void collect() {
+    while (samples_.take(sample_)) {
+      builder_.begin(sample_.key, sample_.parts.empty() ? sample_.start : sample_.parts[0].offset);
+      for (const Part& part : sample_.parts) {
+        builder_.part(part.field, part.offset, part.size, part.hash);
+      }
+      if (sample_.trouble != Trouble::none) {
+        builder_.spoil(std::uint64_t(sample_.trouble), sample_.trouble_at);
+      }
+    }
+  }
+
+  Result<Index> finish(storage::Stamp stamp) {
+    IndexBuilder::Extra extra;
+    extra.stamp = stamp;
+    extra.findings = scanner_.findings();
+    const Findings& found = extra.findings;
+    if (members_ == 0 && found.not_files == 0 && found.sparse == 0 && found.damaged > 0) {
+      return Error(Code::corrupt, "this is not a tar: there is no header in it");
+    }
+    extra.fields.assign(fields_.all().begin(), fields_.all().end());
+    extra.findings.unnamed = unnamed_;
+    for (const std::uint64_t record : builder_.repeated_keys()) {
+      extra.bad.push_back({record, std::uint64_t(Trouble::duplicate), builder_.start(record)});
+    }
+    extra.findings.duplicates = extra.bad.size();
+    return builder_.finish(extra);
+  }
+
+  struct FreeHasher {
+    void operator()(::XXH3_state_t* state) const noexcept { ::XXH3_freeState(state); }
+  };
+
+  BufferPool pool_;
+  Window window_;
+  Scanner scanner_;
+  Samples samples_;
+  Sample sample_;
+  FieldNames fields_;
+  IndexBuilder builder_;
+  bool hashes_;
+  std::unique_ptr<::XXH3_state_t, FreeHasher> hasher_{::XXH3_createState()};
+  std::size_t last_field_ = 0;
+  std::uint64_t members_ = 0, unnamed_ = 0;
+};
+
+Status check_start(const std::string& path, storage::Stamp stamp) {
+  if (stamp.size == 0) return Error(Code::corrupt, "the file is empty: this is not a tar");
+  const Result<std::shared_ptr<const storage::File>> file = storage::File::open(path);
+  if (!file) return file.error();
+  std::byte start[4] = {};
+  const std::size_t size = std::min<std::size_t>(sizeof(start), stamp.size);
+  if (Status status = (*file)->read(0, std::span(start).first(size)); !status) return status;
+  if (storage::packing_of(start) == storage::Packing::none) return {};
+  return Error(
+      Code::unsupported,
+      "a compressed tar can only be read from front to back; for len, an index and a global "
+      "shuffle unpack it to .tar");
+}
+
+}  // namespace
+
+Result<Index> make_index(const std::string& path, storage::Stamp stamp, bool hashes) {
+  const auto here = [&path](Error error) { return std::move(error).in_file(path); };
+  if (const Status status = check_start(path, stamp); !status) return here(status.error());
+  Result<std::unique_ptr<storage::Stream>> stream = storage::open_stream(path);
+  if (!stream) return stream.error();
+  Pass pass(**stream, hashes);
+  Result<Index> index = pass.run(stamp);
+  if (!index) return here(index.error());
+  const Result<storage::Stamp> now = storage::stamp_of(path);
+  if (!now) return now.error();
+  if (*now != stamp) {
+    return Error(Code::io, "the file was changed while its index was made: try again")
+        .in_file(path);
+  }
+  return index;
+}
+
+}  // namespace penstock::formats::tar

@@ -1,0 +1,64 @@
+// File: a local file as a Source, read with pread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "storage/source.h"
+
+namespace penstock::storage {
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor();
+
+  int get() const noexcept { return number_; }
+  explicit operator bool() const noexcept { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+// open(2) that starts again after a signal.
+Descriptor open_descriptor(const std::string& path, int flags, int mode = 0) noexcept;
+
+// What the system said, with the path: not_found if there is no such file, else io. `doing` is what
+// was tried: "open", "read".
+Error system_error(int number, std::string_view doing, const std::string& path);
+
+class File final : public Source {
+ public:
+  // Fails if it is not a regular file.
+  static Result<std::shared_ptr<const File>> open(const std::string& path);
+
+  const std::string& name() const noexcept override { return path_; }
+  Stamp stamp() const noexcept override { return stamp_; }
+  Status read(std::uint64_t offset, std::span<std::byte> into) const override;
+  void advise(Pattern pattern) const noexcept override;
+  void will_need(std::uint64_t offset, std::uint64_t size) const noexcept override;
+
+  // The stamp that the open file has by now.
+  Result<Stamp> stamp_now() const;
+
+  File(std::string path, Descriptor descriptor, Stamp stamp) noexcept
+      : path_(std::move(path)), descriptor_(std::move(descriptor)), stamp_(stamp) {}
+
+ private:
+  std::string path_;
+  Descriptor descriptor_;
+  Stamp stamp_;
+};
+
+// The stamp of a path, without opening it. Fails if it is not a regular file.
+Result<Stamp> stamp_of(const std::string& path);
+
+}  // namespace penstock::storage

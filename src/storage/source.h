@@ -1,0 +1,62 @@
+// Source: bytes that can be read at any offset. A local file now; HTTP and S3 behind the same face.
+//
+// What is opened has a fixed size and a stamp that says which version of it this is. A read gives
+// exactly the bytes asked for or an Error; there are no short reads. A source that turns out to be
+// shorter than it was when it was opened is an Error (io) that says so.
+//
+// Thread safety: every member may be called from any thread at any time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "penstock/error.h"
+
+namespace penstock::storage {
+
+// Which version of the bytes this is: a copy with another time is another version.
+struct Stamp {
+  std::uint64_t size = 0;
+  std::int64_t mtime = 0;  // nanoseconds since 1970
+
+  bool operator==(const Stamp&) const = default;
+};
+
+struct Read {
+  std::uint64_t offset = 0;
+  std::span<std::byte> into;
+};
+
+// How bytes will be asked for next.
+enum class Pattern : std::uint8_t { sequential, random };
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  virtual const std::string& name() const noexcept = 0;  // as it was opened: a path or a URL
+  virtual Stamp stamp() const noexcept = 0;              // as of opening
+  std::uint64_t size() const noexcept { return stamp().size; }
+
+  // Fills `into` with the bytes from `offset` on.
+  virtual Status read(std::uint64_t offset, std::span<std::byte> into) const = 0;
+
+  // Many reads; outcomes[k] belongs to reads[k]. One failure costs no other read. A source with
+  // latency keeps several under way; this one goes through them in turn.
+  virtual void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const;
+
+  // Hints, which may be ignored.
+  virtual void advise(Pattern pattern) const noexcept;
+  virtual void will_need(std::uint64_t offset, std::uint64_t size) const noexcept;
+};
+
+// Opens what `name` names: today a path.
+Result<std::shared_ptr<const Source>> open_source(const std::string& name);
+
+// True for "http://..." and the like.
+bool is_url(std::string_view name) noexcept;
+
+}  // namespace penstock::storage

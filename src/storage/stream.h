@@ -1,0 +1,49 @@
+// Stream: bytes from front to back. Files and pipes, memory, and what gzip or zstd packed.
+//
+// Thread safety: for one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "penstock/error.h"
+
+namespace penstock::storage {
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  virtual const std::string& name() const noexcept = 0;
+
+  // Puts at least one byte into `into`, which is not empty; 0 means the end. Corrupt or io: what
+  // comes after cannot be read any more.
+  virtual Result<std::size_t> read(std::span<std::byte> into) = 0;
+
+  // Leaves out `count` bytes, fewer if it ends before. Cheap where the bytes need not be read.
+  virtual Status skip(std::uint64_t count);
+
+  // The number of bytes in all, where it is known.
+  virtual std::optional<std::uint64_t> size() const noexcept { return std::nullopt; }
+};
+
+// A file or a pipe.
+Result<std::unique_ptr<Stream>> open_stream(const std::string& path);
+
+// Memory that outlives the stream.
+std::unique_ptr<Stream> stream_over(std::span<const std::byte> bytes, std::string name);
+
+// Unpacks what `packed` gives: gzip (one member or several) and zstd (one frame or several).
+std::unique_ptr<Stream> gunzip(std::unique_ptr<Stream> packed);
+std::unique_ptr<Stream> unzstd(std::unique_ptr<Stream> packed);
+
+enum class Packing : std::uint8_t { none, gzip, zstd };
+
+// What the first bytes of a file say: four are enough.
+Packing packing_of(std::span<const std::byte> start) noexcept;
+
+}  // namespace penstock::storage
