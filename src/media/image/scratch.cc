@@ -1,19 +1,20 @@
 #include "media/image/scratch.h"
 
 #include <array>
-#include <cstdlib>
+#include <new>
 
 namespace penstock::media {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr std::align_val_t kAligned{kAlignment};
 
 struct Block {
   std::uint8_t* data = nullptr;
   std::size_t size = 0;
 
   void release() {
-    std::free(data);
+    ::operator delete(data, kAligned);
     data = nullptr;
     size = 0;
   }
@@ -30,7 +31,7 @@ ScratchLease::ScratchLease(ScratchUse use, std::size_t size) noexcept : data_(nu
     const std::size_t wanted = (size + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (wanted < size) return;
     block.release();
-    block.data = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, wanted));
+    block.data = static_cast<std::uint8_t*>(::operator new(wanted, kAligned, std::nothrow));
     if (block.data == nullptr) return;
     block.size = wanted - kAlignment;
   }
