@@ -35,7 +35,9 @@ same kind draw the same numbers unless their seeds differ; ops of different kind
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Literal, TypeAlias, Unpack
+
+import numpy as np
 
 from penstock import _core
 from penstock._core import NativeOp, as_tensor
@@ -87,6 +89,7 @@ def decode_image(
 ) -> NativeOp:
     """Decodes images: bytes in, an array out. The arguments are those of `io.decode_image`.
 
+    >>> from penstock import io
     >>> file = io.encode_image(np.zeros((8, 6, 3), np.uint8), "png")
     >>> decode_image((4, 4), crop="random_resized", flip=0.5, seed=1)(file, position=0).shape
     (4, 4, 3)
@@ -288,7 +291,7 @@ def random_flip(
 ) -> NativeOp:
     """Mirrors some of the images.
 
-    >>> half = random_flip(0.5, seed=1)
+    >>> half = random_flip(0.5, seed=2)
     >>> [half(np.array([[1, 2]], np.uint8), position=p).tolist() for p in range(4)]
     [[[2, 1]], [[1, 2]], [[1, 2]], [[2, 1]]]
     """
@@ -315,7 +318,5 @@ def color_jitter(
     return _core.color_jitter_op(brightness, contrast, saturation, seed, epoch)
 
 
-def _values(values: Any) -> list[float]:
-    if values is None:
-        return []
-    return [float(values)] if isinstance(values, int | float) else [float(v) for v in values]
+def _values(values: float | Sequence[float] | None) -> list[float]:
+    return [] if values is None else [float(value) for value in np.atleast_1d(values)]

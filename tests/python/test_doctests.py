@@ -7,7 +7,7 @@ import pkgutil
 import penstock.pipeline
 import pytest
 
-MODULES = ["penstock.io", "penstock.pipeline"] + [
+MODULES = ["penstock.io", "penstock.ops", "penstock.pipeline"] + [
     module.name
     for module in pkgutil.walk_packages(penstock.pipeline.__path__, "penstock.pipeline.")
 ]
