@@ -36,4 +36,5 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_pipeline(m);
   penstock::bindings::bind_transform(m);
   penstock::bindings::bind_image(m);
+  penstock::bindings::bind_data(m);
 }

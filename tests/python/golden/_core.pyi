@@ -1,6 +1,6 @@
 """The native part of Penstock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -303,3 +303,120 @@ def decode_image_batch(files: Sequence[object], request: ImageRequest, boxes: Se
 
 def encode_image(array: Any, format: str, quality: int, subsampling: str, progressive: bool, level: int, lossless: bool) -> bytes:
     """An image file; see penstock.io.encode_image."""
+
+class Order:
+    """Which record is at which position: arithmetic, no list."""
+
+    @staticmethod
+    def leaf(number: int, n: int) -> Order: ...
+
+    def shuffle(self, seed: int) -> Order: ...
+
+    def shuffle_windows(self, seed: int, window: int, block: int = 0) -> Order: ...
+
+    def take(self, n: int) -> Order: ...
+
+    def skip(self, n: int) -> Order: ...
+
+    def repeat(self, n: int | None) -> Order: ...
+
+    def subset(self, bits: bytes, size: int) -> Order: ...
+
+    def sample(self, weights: Sequence[float], n: int, seed: int) -> Order: ...
+
+    @staticmethod
+    def concat(parts: Sequence[Order]) -> Order: ...
+
+    @staticmethod
+    def zip(parts: Sequence[Order]) -> Order: ...
+
+    @staticmethod
+    def mix(parts: Sequence[Order], weights: Sequence[float], seed: int, endless: bool) -> Order: ...
+
+    @property
+    def length(self) -> int | None:
+        """None: endless."""
+
+    @property
+    def shuffled(self) -> bool:
+        """Does another epoch give another order?"""
+
+    @property
+    def digest(self) -> int: ...
+
+    def locate(self, epoch: int, position: int) -> list[tuple[int, int]]:
+        """[(leaf, record), ...] of one position."""
+
+class Leaf:
+    """Records of one source."""
+
+    @staticmethod
+    def open(names: Sequence[str], format: str, fields: Sequence[str], checksums: bool) -> Leaf: ...
+
+    @staticmethod
+    def of_arrays(arrays: dict[str, Any]) -> Leaf: ...
+
+    @staticmethod
+    def elsewhere(n: int, fields: Sequence[str], name: str) -> Leaf: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def fields(self) -> list[str]: ...
+
+    @property
+    def digest(self) -> int: ...
+
+    @property
+    def mean_bytes(self) -> int: ...
+
+    def name(self, record: int) -> str: ...
+
+class RowPlan:
+    """The work on rows, step by step."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def leaf(self) -> int | None:
+        """The leaf whose own steps are added next, or None."""
+
+    @leaf.setter
+    def leaf(self, arg: int | None, /) -> None: ...
+
+    def select(self, names: Sequence[str]) -> None: ...
+
+    def rename(self, names: Sequence[tuple[str, str]]) -> None: ...
+
+    def decode(self, field: str, kind: str) -> None: ...
+
+    def image(self, fields: Sequence[tuple[str, str, str | None, tuple[int, str, str, Sequence[float], Sequence[float]] | None]], request: ImageRequest, ordinal: int, box: str) -> None: ...
+
+    def call(self, function: object, name: str, concurrency: int, with_row: bool) -> None:
+        """function(sample), or function(sample, epoch, position)."""
+
+    def fetch(self, function: object, concurrency: int) -> None:
+        """function(sample, [(leaf, record), ...])."""
+
+    def sample(self, order: Order, leaves: Sequence[Leaf], seed: int, epoch: int, position: int) -> dict[str, Any] | None: ...
+
+class LoaderMemory:
+    """What a loader keeps from epoch to epoch."""
+
+    def __init__(self, budget: int, collate: Mapping[str, str], mask: bool, images: Mapping[str, tuple[int, str, str, Sequence[float], Sequence[float]]]) -> None: ...
+
+    def stats(self) -> dict[str, int]: ...
+
+class DataRun:
+    """Batches of one epoch."""
+
+    def __init__(self, plan: RowPlan, order: Order, leaves: Sequence[Leaf], memory: LoaderMemory, seed: int, rank: int, world: int, batch: int, ends: str, epoch: int, start: int, prefetch: int, threads: int, on_error: str, on_batch: object | None, report: object) -> None: ...
+
+    def next(self) -> tuple[Any, ...] | None: ...
+
+    def stop(self, timeout: float) -> str | None: ...
+
+    def stats(self) -> list[dict[str, Any]]: ...
+
+def batches_of(rank: int, world: int, batch: int, ends: str, length: int | None, start: int) -> int | None:
+    """How many batches a rank has; None: endless."""

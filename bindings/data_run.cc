@@ -1,0 +1,201 @@
+#include "data_run.h"
+
+#include <nanobind/stl/string.h>
+
+#include <mutex>
+
+#include "data_values.h"
+#include "engine/fork.h"
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+namespace {
+
+// The pending exception as an Error.
+Error pending_error(PyObject* input) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyObject* exception = PyErr_GetRaisedException();
+#else
+  PyObject *type, *exception, *traceback;
+  PyErr_Fetch(&type, &exception, &traceback);
+  PyErr_NormalizeException(&type, &exception, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(exception, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+#endif
+  return error_of_exception(exception, input);
+}
+
+// Notes what a user's function is called with, for as long as it runs.
+class InProgress {
+ public:
+  explicit InProgress(PyObject* input) noexcept { input_in_progress() = input; }
+  ~InProgress() { input_in_progress() = nullptr; }
+};
+
+Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
+                         const data::CallTask& task, data::Row& row) {
+  using Arguments = PlanBuilder::Arguments;
+  const nb::gil_scoped_acquire acquired;
+  try {
+    const nb::dict sample = to_python(row);
+    const nb::handle callable(function->get());
+    const InProgress noted(sample.ptr());
+    nb::object result;
+    if (arguments == Arguments::sample) {
+      result = callable(sample);
+    } else if (arguments == Arguments::row) {
+      result = callable(sample, task.epoch, task.position);
+    } else {
+      nb::list places;
+      for (const data::Place& place : task.places) {
+        if (place.leaf == data::Place::kNone) continue;
+        places.append(nb::make_tuple(place.leaf, place.record));
+      }
+      result = callable(sample, places);
+    }
+    if (result.is_none()) return false;
+    row = to_row(result);
+    return true;
+  } catch (nb::python_error& error) {
+    error.restore();
+    return pending_error(nullptr);
+  } catch (const std::exception& error) {
+    return Error(Code::failed, error.what());
+  }
+}
+
+// One pool of native workers for all loaders that do not ask for threads of their own.
+std::shared_ptr<WorkerPool> shared_workers() {
+  static std::mutex lock;
+  static auto* pool = new std::shared_ptr<WorkerPool>;  // never destroyed: threads outlive main
+  static std::uint64_t process = 0;
+  const std::lock_guard hold(lock);
+  if (*pool == nullptr || process != engine::process_number()) {
+    if (*pool != nullptr)
+      pool = new std::shared_ptr<WorkerPool>;  // the parent's has no threads here
+    *pool = std::make_shared<WorkerPool>();
+    process = engine::process_number();
+  }
+  return *pool;
+}
+
+}  // namespace
+
+void PlanBuilder::add(data::StepPtr step) {
+  if (!leaf) {
+    segments.back().steps.push_back(std::move(step));
+    return;
+  }
+  if (own_steps.size() <= *leaf) own_steps.resize(*leaf + 1);
+  own_steps[*leaf].push_back(std::move(step));
+}
+
+void PlanBuilder::call(nb::object function, std::string name, int concurrency,
+                       Arguments arguments) {
+  kept.push_back(keep(std::move(function)));
+  data::Segment& segment = segments.back();
+  segment.call = [function = kept.back(), arguments](const data::CallTask& task, data::Row& row) {
+    return call_python(function, arguments, task, row);
+  };
+  segment.call_name = std::move(name);
+  segment.concurrency = concurrency;
+  segments.emplace_back();
+}
+
+data::PlanPtr PlanBuilder::plan(const data::Order& order, std::vector<data::SourcePtr> sources,
+                                std::uint64_t seed, bool replace) const {
+  return std::make_shared<const data::LoaderPlan>(
+      data::LoaderPlan{order, std::move(sources), own_steps, segments, slots, seed, replace});
+}
+
+int PlanBuilder::call_threads() const {
+  int threads = 0;
+  for (const data::Segment& segment : segments) {
+    if (segment.call) threads += segment.concurrency;
+  }
+  return threads;
+}
+
+nb::dict columns_of(data::Batch& batch) {
+  nb::dict all;
+  for (data::Column& column : batch.columns) {
+    all[nb::str(column.name.data(), column.name.size())] = to_python(column);
+  }
+  batch.columns.clear();
+  return all;
+}
+
+DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMemory& memory,
+                 const RunSettings& settings, nb::object on_batch, nb::object report)
+    : kept_(builder.kept) {
+  const bool batch_calls = !on_batch.is_none();
+  const int threads = builder.call_threads() + (batch_calls ? 1 : 0);
+  auto callers = std::make_shared<CallerLane>(threads + (plan->replace && threads > 0 ? 1 : 0), 0);
+
+  data::RunOptions options;
+  options.share = settings.share;
+  options.epoch = settings.epoch;
+  options.start = settings.start;
+  options.prefetch = settings.prefetch;
+  options.budget = memory.budget;
+  options.encoded = memory.encoded;
+  options.collator = memory.collator;
+  options.calls = callers;
+  if (batch_calls) {
+    kept_.push_back(keep(std::move(on_batch)));
+    options.on_batch = [function = kept_.back(),
+                        skip = settings.skip_failed](data::Batch& batch) -> Status {
+      if (!skip && !batch.errors.empty()) return {};  // the consumer raises instead
+      const nb::gil_scoped_acquire acquired;
+      try {
+        const nb::object result = nb::handle(function->get())(columns_of(batch));
+        batch.result = std::make_shared<PyValue>(PyValue::borrow(result.ptr()));
+        return {};
+      } catch (nb::python_error& error) {
+        error.restore();
+        return pending_error(nullptr);
+      }
+    };
+  }
+  BuildOptions build;
+  build.pool = settings.threads == 0
+                   ? shared_workers()
+                   : std::make_shared<WorkerPool>(static_cast<unsigned>(settings.threads));
+  options.threads = static_cast<int>(build.pool->threads());
+  PipelineBuilder stages;
+  data::add_stages(stages, std::move(plan), options);
+  build.on_failure = OnFailure::deliver;
+  engine_ = std::make_unique<PyEngine>(must(stages.build(std::move(build))), std::move(callers),
+                                       std::vector<std::shared_ptr<TaskLane>>(),
+                                       std::make_shared<FailureLog>(std::move(report)), kept_);
+  engine_->start();
+}
+
+DataRun::~DataRun() = default;
+
+data::BatchPtr DataRun::next() {
+  PyEngine::Taken got = engine_->take(-1);
+  if (got.kind == PyEngine::Got::item) {
+    data::BatchPtr* batch = got.item.get<data::BatchPtr>();
+    return std::move(*batch);
+  }
+  if (got.kind == PyEngine::Got::failed) {
+    for (const engine::FatalFailure& failure : engine_->fatal_failures()) raise(failure.error);
+    throw std::runtime_error("the loader failed");
+  }
+  return nullptr;
+}
+
+std::optional<std::string> DataRun::stop(double timeout) {
+  return engine_->stop(timeout);
+}
+
+void DataRun::forget() {
+  stop(0.1);
+  kept_.clear();
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,75 @@
+// A running epoch of a loader as Python sees it. Members are called with the GIL held.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/loader.h"
+#include "py_engine.h"
+#include "python_steps.h"
+
+namespace penstock::bindings {
+
+// The steps of a plan, put together by Python. Becomes a LoaderPlan with an order and sources.
+struct PlanBuilder {
+  std::vector<data::Segment> segments{1};
+  std::vector<data::SlotArray> slots;
+  std::vector<Kept> kept;  // Python functions, for the garbage collector
+
+  std::vector<std::vector<data::StepPtr>> own_steps;  // by leaf
+  std::optional<std::size_t> leaf;  // whose steps are being added; none: those of all rows
+
+  void add(data::StepPtr step);
+  // function(sample), or function(sample, epoch, position); with `fetch` function(sample, places)
+  // where places is a list of (leaf, record).
+  enum class Arguments { sample, row, places };
+  void call(nanobind::object function, std::string name, int concurrency, Arguments arguments);
+
+  data::PlanPtr plan(const data::Order& order, std::vector<data::SourcePtr> sources,
+                     std::uint64_t seed, bool replace) const;
+  int call_threads() const;
+
+  const std::vector<Kept>& held() const { return kept; }
+  void forget() { segments.assign(1, {}), kept.clear(); }
+};
+
+// What outlives a run: memory and the schema.
+struct LoaderMemory {
+  std::shared_ptr<BufferPool> budget, encoded;
+  std::shared_ptr<data::Collator> collator;
+};
+
+struct RunSettings {
+  data::Share share;
+  std::uint64_t epoch = 0, start = 0;
+  int prefetch = 2;
+  int threads = 0;           // 0: the process's own pool
+  bool skip_failed = false;  // do failed rows leave holes? else a batch with one is not worked on
+};
+
+class DataRun {
+ public:
+  // `on_batch` (columns as a dict) -> anything; None: there is nothing to do on batches.
+  DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMemory& memory,
+          const RunSettings& settings, nanobind::object on_batch, nanobind::object report);
+  ~DataRun();
+
+  // The next batch, or null at the end. Raises what is fatal.
+  data::BatchPtr next();
+  std::optional<std::string> stop(double timeout);
+  PipelineStats stats() const { return engine_->stats(); }
+
+  const std::vector<Kept>& held() const { return kept_; }
+  void forget();
+
+ private:
+  std::vector<Kept> kept_;
+  std::unique_ptr<PyEngine> engine_;
+};
+
+nanobind::dict columns_of(data::Batch& batch);
+
+}  // namespace penstock::bindings

@@ -1,0 +1,230 @@
+#include "data_values.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <memory>
+
+#include "errors.h"
+#include "python_value.h"
+#include "tensor_export.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+namespace {
+
+using data::Bytes;
+using data::Object;
+using data::Text;
+
+nb::object checked(PyObject* stolen) {
+  if (stolen == nullptr) throw nb::python_error();
+  return nb::steal(stolen);
+}
+
+Object hold(nb::handle object) {
+  return std::make_shared<PyValue>(PyValue::borrow(object.ptr()));
+}
+
+nb::object held(const Object& object) {
+  const auto* value = static_cast<const PyValue*>(object.get());
+  return value == nullptr ? nb::none() : nb::borrow(value->get());
+}
+
+nb::object view_of(const Bytes& bytes) {
+  if (bytes.owner) return held(bytes.owner);
+  const auto size = static_cast<std::int64_t>(bytes.bytes.size());
+  if (size == 0) return checked(PyMemoryView_FromObject(nb::bytes("", 0).ptr()));
+  const auto offset = static_cast<std::size_t>(bytes.bytes.data() - bytes.memory.data());
+  const Tensor tensor = must(Tensor::over(bytes.memory, DType::uint8, {size}, offset));
+  const nb::object view = checked(PyMemoryView_FromObject(nb::cast(tensor).ptr()));
+  return view.attr("toreadonly")();
+}
+
+nb::object text_of(const Text& text) {
+  if (text.owner) return held(text.owner);
+  const std::string_view all = text.text();
+  return checked(
+      PyUnicode_DecodeUTF8(all.data(), static_cast<Py_ssize_t>(all.size()), "surrogateescape"));
+}
+
+std::optional<DType> dtype_of(const Py_buffer& view) {
+  const char* format = view.format == nullptr ? "B" : view.format;
+  if (*format == '<' || *format == '=' || *format == '@') ++format;
+  if (std::strlen(format) != 1) return std::nullopt;
+  const auto pick = [&](DType one, DType two, DType four, DType eight) -> std::optional<DType> {
+    switch (view.itemsize) {
+      case 1:
+        return one;
+      case 2:
+        return two;
+      case 4:
+        return four;
+      case 8:
+        return eight;
+      default:
+        return std::nullopt;
+    }
+  };
+  switch (*format) {
+    case '?':
+      return DType::boolean;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+      return pick(DType::int8, DType::int16, DType::int32, DType::int64);
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+      return pick(DType::uint8, DType::uint16, DType::uint32, DType::uint64);
+    case 'e':
+      return DType::float16;
+    case 'f':
+      return DType::float32;
+    case 'd':
+      return DType::float64;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_bytes_like(nb::handle object) {
+  return PyBytes_Check(object.ptr()) || PyByteArray_Check(object.ptr()) ||
+         PyMemoryView_Check(object.ptr());
+}
+
+void give(const Tensor& tensor) {
+  tensor.buffer().give_to_user();
+}
+
+void give(const data::Value& value) {
+  if (const auto* bytes = std::get_if<Bytes>(&value)) bytes->memory.give_to_user();
+  if (const auto* array = std::get_if<Tensor>(&value)) give(*array);
+}
+
+}  // namespace
+
+std::optional<Tensor> to_tensor(nb::handle object) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const std::optional<DType> dtype = dtype_of(view);
+  const bool fits = dtype && view.ndim <= static_cast<int>(Dims::max_rank) &&
+                    reinterpret_cast<std::uintptr_t>(view.buf) % size_of(*dtype) == 0;
+  const bool contiguous = PyBuffer_IsContiguous(&view, 'C') == 1;
+  std::optional<Tensor> tensor;
+  if (fits && contiguous) {
+    std::vector<std::int64_t> shape(view.shape, view.shape + view.ndim);
+    const Object keep = hold(object);
+    Buffer memory = Buffer::wrap_read_only(view.buf, static_cast<std::size_t>(view.len), [keep] {});
+    Result<Tensor> made =
+        Tensor::over(std::move(memory), *dtype, Dims(std::span<const std::int64_t>(shape)));
+    if (made) tensor = *std::move(made);
+  }
+  PyBuffer_Release(&view);
+  if (fits && !contiguous) {
+    const nb::object numpy = nb::module_::import_("numpy");
+    return to_tensor(numpy.attr("ascontiguousarray")(object));
+  }
+  return tensor;
+}
+
+nb::object to_python(const data::Value& value) {
+  struct Visitor {
+    nb::object operator()(std::monostate) const { return nb::none(); }
+    nb::object operator()(const Bytes& bytes) const { return view_of(bytes); }
+    nb::object operator()(const Text& text) const { return text_of(text); }
+    nb::object operator()(std::int64_t number) const { return nb::int_(number); }
+    nb::object operator()(double number) const { return nb::float_(number); }
+    nb::object operator()(bool truth) const { return nb::bool_(truth); }
+    nb::object operator()(const Tensor& array) const {
+      return to_numpy(nb::cast(array), nb::none(), nb::none());
+    }
+    nb::object operator()(data::Placed) const { return nb::none(); }
+    nb::object operator()(const Object& object) const { return held(object); }
+  };
+  return std::visit(Visitor(), value);
+}
+
+nb::dict to_python(const data::Row& row) {
+  nb::dict sample;
+  for (const data::RowField& field : row.fields) {
+    sample[nb::str(field.name.data(), field.name.size())] = to_python(field.value);
+  }
+  return sample;
+}
+
+data::Value to_value(nb::handle object) {
+  PyObject* raw = object.ptr();
+  if (PyBool_Check(raw)) return raw == Py_True;
+  if (PyFloat_CheckExact(raw)) return PyFloat_AS_DOUBLE(raw);
+  if (PyLong_Check(raw)) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(raw, &overflow);
+    if (overflow == 0) return std::int64_t{number};
+    return hold(object);
+  }
+  if (PyUnicode_Check(raw)) return hold(object);
+  if (is_bytes_like(object)) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(raw, &view, PyBUF_SIMPLE) != 0) {
+      PyErr_Clear();
+      return hold(object);
+    }
+    const std::span bytes(static_cast<const std::byte*>(view.buf),
+                          static_cast<std::size_t>(view.len));
+    PyBuffer_Release(&view);
+    return Bytes{bytes, Buffer(), hold(object)};
+  }
+  if (PyObject_CheckBuffer(raw)) {
+    if (std::optional<Tensor> array = to_tensor(object)) return *std::move(array);
+    return hold(object);
+  }
+  if (nb::hasattr(object, "__array__") && !PyType_Check(raw)) {
+    const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+    if (std::optional<Tensor> tensor = to_tensor(array)) return *std::move(tensor);
+  }
+  return hold(object);
+}
+
+data::Row to_row(nb::handle sample) {
+  data::Row row;
+  if (!PyDict_Check(sample.ptr())) {
+    row.fields.push_back({"data", to_value(sample)});
+    return row;
+  }
+  for (const auto& [name, value] : nb::borrow<nb::dict>(sample)) {
+    if (!PyUnicode_Check(name.ptr())) {
+      throw nb::type_error("the fields of a sample are named by str");
+    }
+    row.fields.push_back({nb::cast<std::string>(name), to_value(value)});
+  }
+  return row;
+}
+
+nb::object to_python(data::Column& column) {
+  if (auto* array = std::get_if<Tensor>(&column.values)) {
+    give(*array);
+    return nb::cast(std::move(*array));
+  }
+  if (auto* ragged = std::get_if<data::Ragged>(&column.values)) {
+    give(ragged->values);
+    return nb::make_tuple(nb::cast(ragged->values), nb::cast(ragged->offsets));
+  }
+  nb::list all;
+  for (data::Value& value : std::get<std::vector<data::Value>>(column.values)) {
+    give(value);
+    all.append(to_python(value));
+    value = std::monostate();
+  }
+  return all;
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,269 @@
+"""From a plan to what the native part runs: an order, its leaves, and the steps on rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import _core
+from penstock._image_request import make_request
+from penstock.data._plan import (
+    CHANNELS,
+    Arrays,
+    Batch,
+    Concat,
+    Decode,
+    DecodeImage,
+    Filter,
+    Items,
+    Leaf,
+    Map,
+    Mix,
+    Node,
+    OpenFiles,
+    PlanError,
+    Rename,
+    Repeat,
+    Sample,
+    Select,
+    Shuffle,
+    Skip,
+    Step,
+    Stream,
+    Subset,
+    Take,
+    Zip,
+    is_python,
+    leaves,
+)
+from penstock.data._rows import Call, EventLoop, default_concurrency, wants_rng
+
+
+def open_leaf(leaf: Leaf) -> _core.Leaf:
+    source = leaf.source
+    if isinstance(source, OpenFiles):
+        return _core.Leaf.open(
+            list(source.names), source.format, list(source.fields), source.checksums
+        )
+    if isinstance(source, Arrays):
+        return _core.Leaf.of_arrays(source.arrays)
+    if isinstance(source, Items):
+        return _core.Leaf.elsewhere(len(source.items), [], "item")
+    raise PlanError(
+        "this plan is sequential: an iterable has no length and no order of its own. For len(), "
+        "ds[i] and a global shuffle make a list of it: penstock.from_list(list(iterable))"
+    )
+
+
+def make_order(node: Node, opened: Sequence[_core.Leaf]) -> _core.Order:
+    """`opened` are the leaves of the tree, from left to right."""
+    numbers = iter(range(len(opened)))
+
+    def make(node: Node) -> _core.Order:
+        if isinstance(node, Leaf):
+            number = next(numbers)
+            return _core.Order.leaf(number, len(opened[number]))
+        if isinstance(node, Concat):
+            return _core.Order.concat([make(part) for part in node.parts])
+        if isinstance(node, Zip):
+            return _core.Order.zip([make(part) for part in node.parts])
+        if isinstance(node, Mix):
+            parts = [make(part) for part in node.parts]
+            return _core.Order.mix(parts, list(node.weights), node.seed, node.endless)
+        child = make(node.child)
+        if isinstance(node, Shuffle):
+            if node.window is None:
+                return child.shuffle(node.seed)
+            return child.shuffle_windows(node.seed, node.window)
+        if isinstance(node, Take):
+            return child.take(node.n)
+        if isinstance(node, Skip):
+            return child.skip(node.n)
+        if isinstance(node, Repeat):
+            return child.repeat(node.n)
+        if isinstance(node, Sample):
+            return child.sample(list(node.weights), node.n, node.seed)
+        assert isinstance(node, Subset)
+        return child.subset(node.bits, node.size)
+
+    try:
+        return make(node)
+    except ValueError as error:
+        raise PlanError(str(error)) from None
+
+
+def plain_step(sample: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Select and rename, for records that Python hands out."""
+    if isinstance(step, Select):
+        return {name: sample[name] for name in step.names}
+    assert isinstance(step, Rename)
+    names = dict(step.names)
+    return {names.get(name, name): value for name, value in sample.items()}
+
+
+def fetcher(node: Node) -> Callable[[dict[str, Any], list[tuple[int, int]]], dict[str, Any]]:
+    """What fetches the records of leaves that are Python sequences."""
+    known = {
+        number: (leaf.source.items, leaf.steps)
+        for number, leaf in enumerate(leaves(node))
+        if isinstance(leaf.source, Items)
+    }
+
+    def fetch(sample: dict[str, Any], places: list[tuple[int, int]]) -> dict[str, Any]:
+        for leaf, record in places:
+            if leaf not in known:
+                continue
+            items, steps = known[leaf]
+            item = items[record]
+            fields = dict(item) if isinstance(item, dict) else {"data": item}
+            for step in steps:
+                fields = plain_step(fields, step)
+            for name in fields:
+                if name in sample:
+                    raise ValueError(
+                        f"zip: both samples have a field '{name}'; rename it in one of them"
+                    )
+            sample.update(fields)
+        return sample
+
+    return fetch
+
+
+@dataclass
+class RowPlan:
+    native: _core.RowPlan
+    loop: EventLoop
+    images: dict[str, tuple[int, str, str, list[float], list[float]]]
+    """How images that reach the batch as arrays are to lie in it."""
+
+
+def make_rows(
+    node: Node, steps: Sequence[Step], seed: int, threads: int | None, batch: Batch | None
+) -> RowPlan:
+    """`batch`: images go straight into it where they can; None: rows stand alone."""
+    plan = RowPlan(_core.RowPlan(), EventLoop(), {})
+    first_ordinal = 0
+    for number, leaf in enumerate(leaves(node)):
+        plan.native.leaf = number
+        if not isinstance(leaf.source, Items | Stream):
+            ordinal = _Ordinal(0)
+            for step in leaf.steps:
+                _add(plan, step, ordinal, seed, threads, None, batch)
+            first_ordinal = max(first_ordinal, ordinal.next)
+        for step in leaf.steps:
+            if isinstance(step, DecodeImage):
+                _note_images(plan, step, _after(steps, 0), batch)
+    plan.native.leaf = None
+    if any(isinstance(leaf.source, Items) for leaf in leaves(node)):
+        plan.native.fetch(fetcher(node), default_concurrency(threads))
+    ordinal = _Ordinal(first_ordinal)
+    last_call = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
+    for i, step in enumerate(steps):
+        if isinstance(step, DecodeImage):
+            _note_images(plan, step, _after(steps, i + 1), batch)
+        final = _after(steps, i + 1) if i > last_call and batch is not None else None
+        _add(plan, step, ordinal, seed, threads, final, batch)
+    return plan
+
+
+class _Ordinal:
+    """Counts the random operations of a plan."""
+
+    def __init__(self, first: int) -> None:
+        self.next = first
+
+    def take(self) -> int:
+        self.next += 1
+        return self.next - 1
+
+
+_Names = Callable[[str], str | None]
+
+
+def _after(steps: Sequence[Step], first: int) -> _Names:
+    """What a field is called after the steps from `first` on; None: it is gone."""
+
+    def final(name: str) -> str | None:
+        for step in steps[first:]:
+            if isinstance(step, Select) and name not in step.names:
+                return None
+            if isinstance(step, Rename):
+                name = dict(step.names).get(name, name)
+        return name
+
+    return final
+
+
+def _finish(batch: Batch, name: str, mode: str) -> tuple[int, str, str, list[float], list[float]]:
+    mean, std = batch.of("mean", name), batch.of("std", name)
+    return (
+        CHANNELS[mode],
+        batch.of("layout", name),
+        batch.of("dtype", name),
+        _numbers(mean),
+        _numbers(std),
+    )
+
+
+def _numbers(values: float | Iterable[float] | None) -> list[float]:
+    if values is None:
+        return []
+    if isinstance(values, int | float):
+        return [float(values)]
+    return [float(value) for value in values]
+
+
+def _note_images(plan: RowPlan, step: DecodeImage, final: _Names, batch: Batch | None) -> None:
+    if batch is None:
+        return
+    for field, mode in zip(step.fields, step.modes, strict=True):
+        name = final(field)
+        if name is not None and CHANNELS[mode] > 0:
+            finish = _finish(batch, name, mode)
+            if finish[1:] != ("NHWC", "uint8", [], []):
+                plan.images[name] = finish
+
+
+def _add(
+    plan: RowPlan,
+    step: Step,
+    ordinal: _Ordinal,
+    seed: int,
+    threads: int | None,
+    final: _Names | None,
+    batch: Batch | None,
+) -> None:
+    """`final` says how fields will be called in the batch; None: Python sees them before."""
+    native = plan.native
+    if isinstance(step, Select):
+        native.select(list(step.names))
+    elif isinstance(step, Rename):
+        native.rename(list(step.names))
+    elif isinstance(step, DecodeImage):
+        fields = []
+        for field, mode, interpolation in zip(
+            step.fields, step.modes, step.interpolations, strict=True
+        ):
+            name = final(field) if final is not None else None
+            slot = None
+            if name is not None and batch is not None and CHANNELS[mode] > 0:
+                listed = dict(batch.collate).get(name, "stack") != "stack"
+                slot = None if listed else _finish(batch, name, mode)
+            fields.append((field, mode, interpolation, slot))
+        options: Any = dict(step.options)
+        request = make_request("RGB", step.size, step.crop, step.exact, step.flip, **options)
+        native.image(fields, request, ordinal.take() if step.random else 0, step.box or "")
+    else:
+        if isinstance(step, Decode):
+            for field, kind in step.fields:
+                if kind != "json":
+                    native.decode(field, kind)
+            if not is_python(step):
+                return
+        number = 0
+        if isinstance(step, Map | Filter) and wants_rng(step.fn):
+            number = ordinal.take()
+        call = Call(step, seed, number, plan.loop)
+        concurrency = call.concurrency or default_concurrency(threads)
+        native.call(call.function, call.name, concurrency, call.with_row)

@@ -1,0 +1,65 @@
+"""Early filters: one look at each record, one bit for each."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.data._plan import Leaf, Node, PlanError, Repeat, Sample, Shuffle, Subset
+from penstock.data._rows import default_concurrency
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.data.dataset import Dataset
+
+_LOG = logging.getLogger("penstock.data")
+_CHUNK = 1024
+
+
+def evaluate(dataset: Dataset, fn: Callable[..., Any]) -> Node:
+    """The order of what is left. A shuffle or a repeat commutes with a filter: the filter goes
+    below it, so that there is one bit per record and not one per position."""
+    return _filtered(dataset, dataset._node, fn)
+
+
+def _filtered(dataset: Dataset, node: Node, fn: Callable[..., Any]) -> Node:
+    if isinstance(node, Shuffle | Repeat):
+        return replace(node, child=_filtered(dataset, node.child, fn))
+    if isinstance(node, Sample):
+        raise PlanError("filter: sample() draws anew in each epoch; filter before it")
+    if isinstance(node, Leaf) or not isinstance(node, Shuffle):
+        from penstock.data.dataset import Dataset
+
+        bits, size = _look(Dataset(node, dataset._steps), fn)
+        return Subset(node, bits, size)
+    raise AssertionError
+
+
+def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:
+    size = dataset._order().length
+    if size is None:
+        raise PlanError("filter: the dataset is endless; filter before repeat()")
+    keep = np.zeros(size, bool)
+
+    def look(start: int) -> None:
+        for position in range(start, min(start + _CHUNK, size)):
+            try:
+                sample = dataset[position]
+            except Exception:
+                keep[position] = True  # a bad record is the loader's business: on_error decides
+                continue
+            keep[position] = bool(fn(sample))
+
+    done = 0
+    with ThreadPoolExecutor(default_concurrency(None)) as pool:
+        for _ in pool.map(look, range(0, size, _CHUNK)):
+            done += _CHUNK
+            if done % (_CHUNK * 256) == 0:
+                _LOG.info("filter: %d of %d records", done, size)
+    bits = np.packbits(keep, bitorder="little").tobytes()
+    return bits, size

@@ -1,0 +1,110 @@
+"""Which fields samples have after each step, as far as that is known without looking at one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock import _core
+from penstock.data._plan import (
+    Decode,
+    DecodeImage,
+    Filter,
+    Items,
+    Leaf,
+    Map,
+    PlanError,
+    Rename,
+    Select,
+    Step,
+)
+
+Fields = list[str] | None
+
+IMAGES = ("image", "jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif", "ppm", "pgm", "pnm")
+KINDS = ("cls", "json", "txt", "npy")
+
+
+def after(fields: Fields, steps: Sequence[Step]) -> Fields:
+    """Checks that the fields a step names are there."""
+    for step in steps:
+        if isinstance(step, Map):
+            return None
+        if fields is None or isinstance(step, Filter):
+            continue
+        if isinstance(step, Select):
+            need(fields, step.names, "select")
+            fields = list(step.names)
+        elif isinstance(step, Rename):
+            names = dict(step.names)
+            need(fields, names, "rename")
+            fields = [names.get(name, name) for name in fields]
+            twice = [name for name in fields if fields.count(name) > 1]
+            if twice:
+                raise PlanError(f"rename: there would be two fields '{twice[0]}'")
+        elif isinstance(step, Decode):
+            need(fields, [name for name, _ in step.fields], "decode")
+        elif isinstance(step, DecodeImage):
+            need(fields, step.fields, "decode_image")
+            if step.box is not None and step.box not in fields:
+                fields = [*fields, step.box]
+    return fields
+
+
+def of_leaves(leaves: Sequence[Leaf], opened: Sequence[_core.Leaf]) -> Fields:
+    """The fields of all leaves together."""
+    together: list[str] = []
+    for leaf, records in zip(leaves, opened, strict=True):
+        if isinstance(leaf.source, Items):
+            return None
+        own = after(list(records.fields), leaf.steps)
+        if own is None:
+            return None
+        together += [name for name in own if name not in together]
+    return together
+
+
+def need(fields: Fields, names: object, step: str) -> None:
+    for name in names:  # type: ignore[attr-defined]
+        if fields is not None and name not in fields:
+            raise PlanError(f"{step}: there is no field '{name}'; there are: {', '.join(fields)}")
+
+
+def image_field(fields: Fields) -> str:
+    """The one field that holds an image by its name."""
+    if fields is None:
+        raise PlanError("decode_image: say which field holds the image; after a map none is known")
+    found = [name for name in fields if name.rsplit(".", 1)[-1].lower() in IMAGES]
+    if len(found) != 1:
+        raise PlanError(
+            f"decode_image: say which field holds the image: {len(found)} of them look like one "
+            f"({', '.join(found) or 'none'} of {', '.join(fields)})"
+        )
+    return found[0]
+
+
+def decoded_fields(
+    fields: Fields, kinds: Sequence[str], named: dict[str, str]
+) -> list[tuple[str, str]]:
+    """(field, kind) of decode("cls", label="cls"): by extension, and by name."""
+    pairs = []
+    for kind in kinds:
+        if kind not in KINDS:
+            raise PlanError(
+                f"decode: '{kind}' is not one of {', '.join(KINDS)}; images have decode_image()"
+            )
+        found = [name for name in fields or [kind] if name.rsplit(".", 1)[-1] == kind]
+        if not found:
+            there = ", ".join(fields or [])
+            raise PlanError(
+                f"decode: there is no field of kind '{kind}'; there are: {there}. "
+                f'A field of another name is decoded by decode(name="{kind}")'
+            )
+        pairs += [(name, kind) for name in found]
+    for name, kind in named.items():
+        if kind not in KINDS:
+            raise PlanError(f"decode: '{kind}' is not one of {', '.join(KINDS)}")
+        need(fields, [name], "decode")
+        pairs.append((name, kind))
+    if not pairs:
+        raise PlanError(f"decode: say what to decode: {', '.join(KINDS)}")
+    return pairs

@@ -1,0 +1,50 @@
+"""The arguments of decode_image, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock._image_request import make_request
+from penstock.data._plan import CHANNELS, DecodeImage, PlanError
+
+
+def image_step(
+    names: Sequence[str],
+    size: Any,
+    crop: Any,
+    flip: float,
+    mode: str | Mapping[str, str],
+    interpolation: str | Mapping[str, str],
+    exact: bool,
+    box: str | None,
+    options: dict[str, Any],
+) -> DecodeImage:
+    modes = [mode if isinstance(mode, str) else mode.get(name, "RGB") for name in names]
+    for one in modes:
+        if one not in CHANNELS:
+            raise PlanError(f"decode_image: mode {one!r} is not one of {', '.join(CHANNELS)}")
+    filters = None if isinstance(interpolation, str) else interpolation
+    options = dict(options) | {
+        "interpolation": interpolation if isinstance(interpolation, str) else "bilinear"
+    }
+    if not 0 <= flip <= 1:
+        raise PlanError(f"decode_image: flip is {flip}; it is a probability")
+    for reserved in ("seed", "epoch"):
+        if reserved in options:
+            raise PlanError(f"decode_image: {reserved} is an argument of loader()")
+    try:
+        make_request("RGB", size, crop, exact, flip, **options)
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"decode_image: {error}") from None
+    return DecodeImage(
+        fields=tuple(names),
+        size=None if size is None else (int(size[0]), int(size[1])),
+        crop=crop,
+        flip=float(flip),
+        modes=tuple(modes),
+        interpolations=tuple(filters.get(name) if filters else None for name in names),
+        exact=exact,
+        box=box,
+        options=tuple(sorted(options.items())),
+    )

@@ -1,0 +1,221 @@
+"""What a dataset is made of, as plain immutable values: where records come from, in which order,
+and what is done to a row. Everything here pickles if the user's own functions and arrays do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+
+class PlanError(ValueError):
+    """The steps of a dataset do not fit together; the message shows what would."""
+
+
+# Work on rows.
+
+
+@dataclass(frozen=True)
+class Select:
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rename:
+    names: tuple[tuple[str, str], ...]  # (old, new)
+
+
+@dataclass(frozen=True)
+class Decode:
+    fields: tuple[tuple[str, str], ...]  # (field, kind)
+
+
+@dataclass(frozen=True)
+class DecodeImage:
+    fields: tuple[str, ...]
+    size: tuple[int, int] | None
+    crop: Any
+    flip: float
+    modes: tuple[str, ...]
+    interpolations: tuple[str | None, ...]
+    exact: bool
+    box: str | None
+    options: tuple[tuple[str, Any], ...]  # the rest, as penstock.io.decode_image takes it
+
+    @property
+    def random(self) -> bool:
+        return self.crop == "random_resized" or 0 < self.flip < 1
+
+
+@dataclass(frozen=True)
+class Map:
+    fn: Callable[..., Any]
+    concurrency: int | None = None
+    executor: Any = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    fn: Callable[..., Any]
+
+
+Step: TypeAlias = Select | Rename | Decode | DecodeImage | Map | Filter
+
+CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
+
+
+def is_python(step: Step) -> bool:
+    """Does the step call Python? Then it splits the chain of native work."""
+    if isinstance(step, Decode):
+        return any(kind == "json" for _, kind in step.fields)
+    return isinstance(step, Map | Filter)
+
+
+def is_row_work(step: Step) -> bool:
+    """A filter after row work is a late one."""
+    return not isinstance(step, Select | Rename)
+
+
+# Where records come from.
+
+
+@dataclass(frozen=True)
+class OpenFiles:
+    names: tuple[str, ...]
+    format: str
+    fields: tuple[str, ...]
+    checksums: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    items: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    arrays: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """An iterable: read from front to back, by every rank."""
+
+    iterable: Any
+    resume: str | None
+
+
+Source: TypeAlias = OpenFiles | Items | Arrays | Stream
+
+# The order.
+
+
+@dataclass(frozen=True)
+class Leaf:
+    source: Source
+    steps: tuple[Step, ...] = ()  # work that belongs to this source alone
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    child: Node
+    seed: int
+    window: int | None = None
+    asked: str | int | None = None  # the window as the user gave it
+
+
+@dataclass(frozen=True)
+class Take:
+    child: Node
+    n: int
+
+
+@dataclass(frozen=True)
+class Skip:
+    child: Node
+    n: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    child: Node
+    n: int | None
+
+
+@dataclass(frozen=True)
+class Concat:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Zip:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Mix:
+    parts: tuple[Node, ...]
+    weights: tuple[float, ...]
+    seed: int
+    endless: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    child: Node
+    weights: tuple[float, ...]
+    n: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Subset:
+    child: Node
+    bits: bytes
+    size: int
+
+
+Node: TypeAlias = Leaf | Shuffle | Take | Skip | Repeat | Concat | Zip | Mix | Sample | Subset
+
+
+def leaves(node: Node) -> list[Leaf]:
+    """The leaves of a tree, from left to right: their place is their number."""
+    if isinstance(node, Leaf):
+        return [node]
+    if isinstance(node, Concat | Zip | Mix):
+        return [leaf for part in node.parts for leaf in leaves(part)]
+    return leaves(node.child)
+
+
+def over_leaves(node: Node, change: Callable[[Leaf], Leaf]) -> Node:
+    """The tree with each leaf changed."""
+    if isinstance(node, Leaf):
+        return change(node)
+    if isinstance(node, Concat | Zip | Mix):
+        return replace(node, parts=tuple(over_leaves(part, change) for part in node.parts))
+    return replace(node, child=over_leaves(node.child, change))
+
+
+# Batches.
+
+
+@dataclass(frozen=True)
+class Batch:
+    size: int
+    drop_last: bool
+    ends: str
+    mask: bool
+    layout: Any
+    dtype: Any
+    mean: Any
+    std: Any
+    collate: tuple[tuple[str, str], ...] = ()
+    maps: tuple[Callable[..., Any], ...] = field(default=())
+    device: str | None = None
+
+    def of(self, option: str, name: str) -> Any:
+        """layout, dtype, mean or std of a field: one for all, or a dict by field."""
+        value = getattr(self, option)
+        if isinstance(value, dict):
+            return value.get(name, {"layout": "NHWC", "dtype": "uint8"}.get(option))
+        return value

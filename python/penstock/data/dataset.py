@@ -1,0 +1,513 @@
+"""Dataset: which samples, in which order, and what is done to them. A plan; nothing runs before
+:meth:`Dataset.loader`, ``ds[i]`` or an early filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from penstock import _core
+from penstock.data import _describe, _fields
+from penstock.data._build import RowPlan, make_order, make_rows, open_leaf
+from penstock.data._early import evaluate
+from penstock.data._explain import explain
+from penstock.data._images import image_step
+from penstock.data._plan import (
+    Arrays,
+    Batch,
+    Concat,
+    Decode,
+    Filter,
+    Items,
+    Leaf,
+    Map,
+    Mix,
+    Node,
+    PlanError,
+    Rename,
+    Repeat,
+    Sample,
+    Select,
+    Shuffle,
+    Skip,
+    Step,
+    Stream,
+    Take,
+    Zip,
+    is_python,
+    is_row_work,
+    leaves,
+    over_leaves,
+)
+from penstock.data._sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from penstock.data.loader import Loader
+
+_Names = str | Sequence[str]
+
+
+class Dataset:
+    """Samples in an order, with work to be done on them. Immutable: each method gives a new one.
+
+    >>> import penstock as ps
+    >>> ds = ps.from_list([{"x": i} for i in range(10)]).shuffle(seed=1).take(4)
+    >>> len(ds), sorted(ds[0])
+    (4, ['x'])
+    >>> [batch["x"].shape for batch in ds.batch(3).loader()]
+    [(3,), (1,)]
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        steps: tuple[Step, ...] = (),
+        shard: tuple[int, int] | None = None,
+        batch: Batch | None = None,
+    ) -> None:
+        self._node = node
+        self._steps = steps
+        self._shard = shard
+        self._batch = batch
+        self._opened: list[_core.Leaf] | None = None
+        self._made: _core.Order | None = None
+        self._alone: RowPlan | None = None
+
+    # What there is.
+
+    @property
+    def sequential(self) -> bool:
+        """Is it read from front to back only? Else any sample can be asked for."""
+        return any(isinstance(leaf.source, Stream) for leaf in leaves(self._node))
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of a sample's fields. After a map they are those of the first sample."""
+        known = self._known_fields()
+        return list(self[0]) if known is None else known
+
+    def __len__(self) -> int:
+        if any(isinstance(step, Filter) for step in self._steps):
+            raise TypeError(
+                "a dataset with a late filter has no length: which samples are left is only known "
+                "when they are made. len(loader) counts batches by position; a filter before any "
+                "decode or map is an early one, and then len() is exact"
+            )
+        length = self._order().length
+        if length is None:
+            raise TypeError("an endless dataset has no length; take(n) ends it")
+        if self._batch is not None:
+            raise TypeError("len(ds.loader()) counts batches; take len() of samples before batch()")
+        return length
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: Sequence[int]) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | Sequence[int]) -> Any:
+        """One sample, or a list of them, as epoch 0 has them."""
+        if self._batch is not None:
+            raise TypeError("a dataset of batches has no single samples: index it before batch()")
+        if not hasattr(index, "__index__"):
+            return [self[one] for one in index]
+        order = self._order()
+        position = int(index)
+        if position < 0 and order.length is not None:
+            position += order.length
+        if position < 0:
+            raise IndexError(f"sample {index} of a dataset of {order.length}")
+        if self._alone is None:
+            self._alone = make_rows(self._node, self._steps, 0, None, None)
+        sample = self._alone.native.sample(order, self._leaves(), 0, 0, position)
+        if sample is None:
+            raise LookupError(f"sample {index} is removed by a filter, or by a map returning None")
+        return sample
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        length = self._order().length
+        position = 0
+        while length is None or position < length:
+            yield self[position]
+            position += 1
+
+    def explain(self) -> str:
+        """The plan as it will run, as text."""
+        return explain(self)
+
+    def __repr__(self) -> str:
+        steps = "".join(f".{_describe.step(step)}" for step in self._steps)
+        batch = f".batch({self._batch.size})" if self._batch is not None else ""
+        return f"{_describe.order(self._node)}{steps}{batch}"
+
+    # Order.
+
+    def shuffle(self, seed: int = 0, window: int | str | None = None) -> Dataset:
+        """Another order, another one in each epoch.
+
+        Without a window any sample can come at any time. With a window of n samples, or of "64MB",
+        records are shuffled in blocks and inside windows of blocks, so that reads stay local.
+        """
+        samples: int | None = None
+        if window is not None:
+            samples = window if isinstance(window, int) else self._samples_in(window)
+            if samples < 1:
+                raise PlanError(f"shuffle: window is {window!r}; give a number of samples")
+        elif self.sequential:
+            raise PlanError(
+                "shuffle: a sequential plan has no global shuffle; shuffle(window=n) reads n and "
+                "permutes them, and from_list(list(iterable)) makes it an indexed one"
+            )
+        return self._reordered(Shuffle(self._node, _seed(seed), samples, window))
+
+    def shard(self, rank: int, world: int) -> Dataset:
+        """This process is `rank` of `world`. Applies last, wherever it is written."""
+        if self._shard is not None:
+            raise PlanError(f"shard: this is rank {self._shard[0]} of {self._shard[1]} already")
+        if not 0 <= rank < world:
+            raise PlanError(f"shard: rank {rank} is not from 0 to {world - 1}")
+        return Dataset(self._node, self._steps, (rank, world), self._batch)
+
+    def take(self, n: int) -> Dataset:
+        """The first n samples, of all ranks together."""
+        return self._reordered(Take(self._node, _count(n, "take")))
+
+    def skip(self, n: int) -> Dataset:
+        """All but the first n samples."""
+        return self._reordered(Skip(self._node, _count(n, "skip")))
+
+    def split(self, *fractions: float, seed: int | None = 0) -> tuple[Dataset, ...]:
+        """Parts by fraction, and the rest: ``train, test = ds.split(0.9)``.
+
+        Samples are shuffled with `seed` first (None: not at all). The parts never overlap.
+        """
+        self._before_batch("split")
+        if not fractions or min(fractions) < 0 or sum(fractions) > 1 + 1e-9:
+            raise PlanError(f"split: fractions {fractions} must be positive and at most 1 together")
+        whole = self if seed is None else self.shuffle(seed)
+        n = _length(whole, "split")
+        parts, start, share = [], 0, 0.0
+        for fraction in (*fractions, 1.0):
+            share = min(1.0, share + fraction)
+            stop = round(n * share)
+            parts.append(whole.skip(start).take(stop - start) if start else whole.take(stop))
+            start = stop
+        return tuple(parts)
+
+    def repeat(self, n: int | None = None) -> Dataset:
+        """n passes, or without end; a shuffle before it uses the pass number as the epoch."""
+        return self._reordered(Repeat(self._node, n))
+
+    def concat(self, other: Dataset) -> Dataset:
+        """The samples of this one, then those of the other."""
+        nodes, steps = _joined([self, other], "concat")
+        return self._reordered(Concat(nodes), steps)
+
+    def zip(self, other: Dataset) -> Dataset:
+        """Sample i has the fields of both samples i."""
+        for part in (self, other):
+            if any(is_python(step) for step in part._steps):
+                raise PlanError("zip: put map() and filter() after zip()")
+        nodes = tuple(part._own_steps()._node for part in (self, other))
+        made = self._reordered(Zip(nodes), ())
+        mine, theirs = self._known_fields(), other._known_fields()
+        for name in mine or []:
+            if name in (theirs or []):
+                raise PlanError(f"zip: both have a field '{name}'; rename it in one of them")
+        return made
+
+    def sample(self, weights: Sequence[float], n: int | None = None, seed: int = 0) -> Dataset:
+        """n draws with replacement, each in proportion to its weight."""
+        self._before_batch("sample")
+        n = _length(self, "sample") if n is None else _count(n, "sample")
+        numbers = tuple(float(weight) for weight in weights)
+        return self._reordered(Sample(self._node, numbers, n, _seed(seed)))
+
+    # Work on rows.
+
+    def select(self, *names: str) -> Dataset:
+        """Keeps these fields."""
+        return self._worked(Select(names))
+
+    def rename(self, **names: str) -> Dataset:
+        """Other names for fields: ``rename(jpg="image")``."""
+        return self._worked(Rename(tuple(names.items())))
+
+    def filter(self, fn: Callable[..., Any]) -> Dataset:
+        """Samples for which fn(sample) is true.
+
+        Before any decode or map it is early: `fn` sees raw fields, runs once per record now, and
+        the dataset is what is left. After row work it is late: it leaves holes in batches.
+        """
+        self._before_batch("filter")
+        if self.sequential or any(is_row_work(step) for step in self._steps):
+            return self._worked(Filter(fn))
+        return Dataset(evaluate(self, fn), self._steps, self._shard)
+
+    def decode(self, *kinds: str, **fields: str) -> Dataset:
+        """Decodes fields by extension: "cls" an integer, "json", "txt", "npy" an array. Other names
+        are given as ``decode(label="cls")``. Nothing of the data is executed."""
+        self._before_batch("decode")
+        pairs = _fields.decoded_fields(self._known_fields(), kinds, fields)
+        return self._worked(Decode(tuple(pairs)))
+
+    def decode_image(
+        self,
+        field: _Names | None = None,
+        size: tuple[int, int] | None = None,
+        crop: Literal["random_resized", "center"] | tuple[int, int, int, int] | None = None,
+        flip: float = 0.0,
+        resize_short: int | None = None,
+        mode: str | Mapping[str, str] = "RGB",
+        interpolation: str | Mapping[str, str] = "bilinear",
+        exact: bool = False,
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        box: str | None = None,
+        **options: Any,
+    ) -> Dataset:
+        """Decodes images: uint8, height x width x channels.
+
+        Args:
+            field: Which one; left out: the one that holds an image by its name. Several share crop
+                and flip: ``decode_image(["image", "mask"], mode={"mask": "P"},
+                interpolation={"mask": "nearest"})``.
+            size: (height, width) of the result. Without a crop: a plain resize.
+            crop: "random_resized" (by `scale` and `ratio`), "center", or a box.
+            flip: The probability of being mirrored left to right.
+            box: The name of a field for what was cut out: left, top, right, bottom.
+
+        The others, and what else is taken, are those of :func:`penstock.io.decode_image`.
+        """
+        self._before_batch("decode_image")
+        names = [field] if isinstance(field, str) else list(field or ())
+        if not names:
+            names = [_fields.image_field(self._known_fields())]
+        options |= {"resize_short": resize_short, "scale": scale, "ratio": ratio}
+        return self._worked(
+            image_step(names, size, crop, flip, mode, interpolation, exact, box, options)
+        )
+
+    def map(
+        self, fn: Callable[..., Any], concurrency: int | None = None, executor: Any = None
+    ) -> Dataset:
+        """fn(sample) or fn(sample, rng) on each sample; after batch(): fn(batch).
+
+        `rng` is that sample's own :class:`numpy.random.Generator`. None removes the sample. Async
+        functions are awaited. `concurrency` calls run at once; `executor` runs them elsewhere.
+        """
+        if self._batch is not None:
+            if concurrency not in (None, 1) or executor is not None:
+                raise PlanError("map: on batches it runs in order, one at a time")
+            return self._batched(maps=(*self._batch.maps, fn))
+        if concurrency is not None and concurrency < 1:
+            raise PlanError(f"map: concurrency is {concurrency}; give 1 or more")
+        return self._worked(Map(fn, concurrency, executor))
+
+    def cache(self, memory: int | str | None = None) -> Dataset:
+        raise NotImplementedError("cache() is not there yet")
+
+    def decode_audio(self, *args: Any, **options: Any) -> Dataset:
+        raise NotImplementedError("decode_audio() is not there yet")
+
+    def decode_video(self, *args: Any, **options: Any) -> Dataset:
+        raise NotImplementedError("decode_video() is not there yet")
+
+    # Batches.
+
+    def batch(
+        self,
+        size: int,
+        drop_last: bool = False,
+        ends: Literal["pad", "short"] = "pad",
+        mask: bool = False,
+        layout: Any = "NHWC",
+        dtype: Any = "uint8",
+        mean: Any = None,
+        std: Any = None,
+        collate: Mapping[str, Literal["list", "pad", "ragged", "stack"]] | None = None,
+    ) -> Dataset:
+        """Batches of `size` rows, per rank.
+
+        Args:
+            drop_last: Leave out the last round if it is not full on all ranks.
+            ends: "pad": ranks with fewer rows in the last round are filled up from the beginning;
+                "short": as it falls.
+            mask: Add a bool field ``_valid``: false for rows that only fill up.
+            layout, dtype, mean, std: Of fields made by decode_image; a dict gives them by field.
+            collate: By field, for rows that differ in shape: "pad", "ragged" or "list".
+        """
+        self._before_batch("batch")
+        if size < 1:
+            raise PlanError(f"batch: size is {size}; give 1 or more")
+        if ends not in ("pad", "short"):
+            raise PlanError(f'batch: ends is {ends!r}; give "pad" or "short"')
+        if (mean is None) != (std is None):
+            raise PlanError("batch: mean and std go together")
+        gathers = tuple((collate or {}).items())
+        return Dataset(
+            self._node,
+            self._steps,
+            self._shard,
+            Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers),
+        )
+
+    def to(self, device: str) -> Dataset:
+        """Batches on a device. For now: the CPU."""
+        if self._batch is None:
+            raise PlanError("to: batches go to a device: .batch(n).to(device)")
+        if device != "cpu":
+            raise NotImplementedError(
+                f"to({device!r}): this build has no GPU support; use output='torch' and "
+                "batch[...].to(device, non_blocking=True)"
+            )
+        return self
+
+    def loader(self, **options: Any) -> Loader:
+        """What runs the plan; the arguments are those of :class:`Loader`."""
+        from penstock.data.loader import Loader
+
+        return Loader(self, **options)
+
+    # Inside.
+
+    def _leaves(self) -> list[_core.Leaf]:
+        if self._opened is None:
+            self._opened = [open_leaf(leaf) for leaf in leaves(self._node)]
+        return self._opened
+
+    def _order(self) -> _core.Order:
+        if self._made is None:
+            self._made = make_order(self._node, self._leaves())
+        return self._made
+
+    def _known_fields(self) -> list[str] | None:
+        if self.sequential:
+            return None
+        return _fields.after(_fields.of_leaves(leaves(self._node), self._leaves()), self._steps)
+
+    def _samples_in(self, window: str) -> int:
+        if self.sequential:
+            raise PlanError("shuffle: a window of a sequential plan is a number of samples")
+        known = [(len(leaf), leaf.mean_bytes) for leaf in self._leaves()]
+        total = sum(n for n, _ in known)
+        mean = sum(n * mean for n, mean in known) / max(total, 1)
+        return max(1, int(parse_bytes(window, "window") / max(mean, 1)))
+
+    def _before_batch(self, step: str) -> None:
+        if self._batch is not None:
+            raise PlanError(
+                f"{step}() comes before batch(): ds.shuffle(...).decode_image(...).{step}(...)"
+                f".batch({self._batch.size}); after batch() only map() and to() may follow"
+            )
+
+    def _reordered(self, node: Node, steps: tuple[Step, ...] | None = None) -> Dataset:
+        self._before_batch(type(node).__name__.lower())
+        made = Dataset(node, self._steps if steps is None else steps, self._shard)
+        known = leaves(node)
+        if len(known) == 1 and known == leaves(self._node):
+            made._opened = self._opened
+        if not made.sequential:
+            made._order()  # what cannot work is said here
+        return made
+
+    def _worked(self, step: Step) -> Dataset:
+        self._before_batch(type(step).__name__.lower())
+        made = Dataset(self._node, (*self._steps, step), self._shard)
+        made._opened, made._made = self._opened, self._made
+        made._known_fields()  # as above
+        return made
+
+    def _batched(self, **changes: Any) -> Dataset:
+        from dataclasses import replace
+
+        assert self._batch is not None
+        made = Dataset(self._node, self._steps, self._shard, replace(self._batch, **changes))
+        made._opened, made._made = self._opened, self._made
+        return made
+
+    def _own_steps(self) -> Dataset:
+        """The same with its row work given to its leaves, so that it can be joined to another."""
+        if any(isinstance(leaf.source, Items) for leaf in leaves(self._node)) and any(
+            is_row_work(step) for step in self._steps
+        ):
+            raise PlanError(
+                "samples of a list take only select() and rename() before they are joined to "
+                "others; put decode() and map() after that"
+            )
+        steps = self._steps
+        return Dataset(
+            over_leaves(self._node, lambda leaf: Leaf(leaf.source, (*leaf.steps, *steps))),
+            (),
+            self._shard,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"plan": (self._node, self._steps, self._shard, self._batch)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(*state["plan"])  # type: ignore[misc]
+
+
+def mix(
+    datasets: Sequence[Dataset],
+    weights: Sequence[float] | None = None,
+    seed: int = 0,
+    stop: Literal["first", "never"] = "first",
+) -> Dataset:
+    """Samples of several datasets, by weight, in a keyed order.
+
+    Ends where the first of them runs out, or never: then each begins again, reshuffled.
+
+    >>> import penstock as ps
+    >>> a, b = ps.from_list(["a"] * 6), ps.from_list(["b"] * 2)
+    >>> sorted(sample["data"] for sample in ps.mix([a, b], weights=[3, 1]))
+    ['a', 'a', 'a', 'a', 'a', 'a', 'b', 'b']
+    """
+    if stop not in ("first", "never"):
+        raise PlanError(f'mix: stop is {stop!r}; give "first" or "never"')
+    if not datasets:
+        raise PlanError("mix: give at least one dataset")
+    numbers = tuple(float(weight) for weight in (weights or [1.0] * len(datasets)))
+    nodes, steps = _joined(list(datasets), "mix")
+    return datasets[0]._reordered(Mix(nodes, numbers, _seed(seed), stop == "never"), steps)
+
+
+def _joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:
+    """The orders of the parts, and the row work that is the same for all."""
+    for part in parts:
+        part._before_batch(name)
+        if part.sequential:
+            raise PlanError(f"{name}: sequential plans cannot be joined; make lists of them")
+    if all(part._steps == parts[0]._steps for part in parts):
+        return tuple(part._node for part in parts), parts[0]._steps
+    for part in parts:
+        if any(is_python(step) for step in part._steps):
+            raise PlanError(f"{name}: put map() and filter() after {name}(), or in all parts alike")
+    return tuple(part._own_steps()._node for part in parts), ()
+
+
+def _length(dataset: Dataset, step: str) -> int:
+    length = dataset._order().length
+    if length is None:
+        raise PlanError(f"{step}: the dataset is endless; {step} before repeat()")
+    return length
+
+
+def _count(n: int, step: str) -> int:
+    if isinstance(n, bool) or not hasattr(n, "__index__") or n < 0:
+        raise PlanError(f"{step}: n is {n!r}; give a number of samples")
+    return int(n)
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise PlanError(f"seed is {seed!r}; give an int")
+    return int(seed) & (2**64 - 1)
+
+
+def arrays_dataset(arrays: Mapping[str, Any]) -> Dataset:
+    import numpy as np
+
+    made = Dataset(Leaf(Arrays({name: np.asarray(array) for name, array in arrays.items()})))
+    made._order()
+    return made

@@ -1,0 +1,410 @@
+"""Loader: runs a dataset, epoch after epoch, and knows where it is."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from penstock import _core
+from penstock.data import _describe
+from penstock.data._build import make_rows
+from penstock.data._ledger import Ledger
+from penstock.data._output import converter, first_row
+from penstock.data._plan import Batch, PlanError
+from penstock.data._ranks import Rank, from_environment
+from penstock.data._rows import name_of
+from penstock.data._sizes import parse_bytes
+from penstock.data._token import Token
+from penstock.data.dataset import Dataset
+
+_LOG = logging.getLogger("penstock.data")
+_KEPT_ERRORS = 10_000
+
+
+class SampleError(NamedTuple):
+    """A sample that could not be delivered."""
+
+    epoch: int
+    position: int
+    sample: str
+    """What it is called: the file and the key in it."""
+    error: str
+
+
+class TooManyErrors(RuntimeError):
+    """More samples have failed than `max_errors` allows."""
+
+
+class Loader:
+    """Iterates over the batches of a dataset.
+
+    Args:
+        threads: Native workers; None: one pool for all loaders, with a thread per core.
+        memory: What batches under way may take, as bytes or "1GB".
+        prefetch: Finished batches that may wait.
+        seed: Of crops, flips and the `rng` of maps.
+        on_error: What becomes of a sample that fails: "raise" when its batch is due, "skip" it (its
+            batch is shorter), or "replace" it by another one of its source.
+        max_errors: How many may fail, on this rank; None: any number.
+        epoch: Where to begin.
+        output: "numpy", "torch", "jax" or "dlpack".
+
+    >>> import penstock as ps
+    >>> loader = ps.from_list(range(5)).batch(2).loader()
+    >>> [batch["data"].tolist() for batch in loader]
+    [[0, 1], [2, 3], [4]]
+    >>> loader.epoch
+    1
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        threads: int | None = None,
+        memory: int | str = "1GB",
+        prefetch: int = 2,
+        seed: int = 0,
+        on_error: Literal["raise", "skip", "replace"] = "raise",
+        max_errors: int | None = None,
+        epoch: int = 0,
+        output: Literal["numpy", "torch", "jax", "dlpack"] = "numpy",
+    ) -> None:
+        if on_error not in ("raise", "skip", "replace"):
+            raise ValueError(f"on_error must be raise, skip or replace, not {on_error!r}")
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads is {threads}; give 1 or more, or None")
+        if prefetch < 1:
+            raise ValueError(f"prefetch is {prefetch}; give 1 or more")
+        self.dataset = dataset
+        self.epoch = epoch
+        self._threads = threads
+        self._prefetch = prefetch
+        self._seed = seed & (2**64 - 1)
+        self._on_error = on_error
+        self._max_errors = max_errors
+        self._batch = dataset._batch or Batch(1, False, "pad", False, "NHWC", "uint8", None, None)
+        self._whole_batches = dataset._batch is not None
+        self._rank = self._find_rank()
+        self._order = dataset._order()
+        self._rows = make_rows(dataset._node, dataset._steps, self._seed, threads, self._batch)
+        self._convert = converter(output)
+        self._on_batch = self._batch_function()
+        self._memory = _core.LoaderMemory(
+            parse_bytes(memory, "memory"),
+            dict(self._batch.collate),
+            self._batch.mask,
+            self._rows.images,
+        )
+        self._position = 0
+        self._start = 0  # of the epoch under way, or where the next one begins
+        self._error_count = 0
+        self._errors: list[SampleError] = []
+        self._ledger = Ledger()
+        self._iteration: _Iteration | None = None
+        self._closed = False
+
+    # Who and how many.
+
+    @property
+    def rank(self) -> int:
+        return self._rank.rank
+
+    @property
+    def world(self) -> int:
+        return self._rank.world
+
+    @property
+    def batch_size(self) -> int | None:
+        return self._batch.size if self._whole_batches else None
+
+    def __len__(self) -> int:
+        batches = self._batches(0)
+        if batches is None:
+            raise TypeError("an endless dataset has no number of batches; take(n) ends it")
+        return batches
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is over this epoch. After load_state_dict the same epoch goes on."""
+        if epoch != self.epoch:
+            self._start = self._position = 0
+        self.epoch = epoch
+
+    # Iteration.
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._closed:
+            raise RuntimeError("this loader is closed")
+        if self._iteration is not None:
+            self._iteration.end("another iteration of this loader has begun")
+        start, self._start = self._start, 0
+        self._position = start
+        self._iteration = _Iteration(self, start)
+        return self._iteration
+
+    def close(self) -> None:
+        """Ends all work. A loader that is not needed any more does so by itself."""
+        self._closed = True
+        if self._iteration is not None:
+            self._iteration.end("the loader was closed")
+            self._iteration = None
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Where it is.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loop is, as a small plain dict: what it has received, not what is prefetched.
+
+        The token of any one rank serves all ranks of the next run, whatever their number.
+        """
+        return self._token().to_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iteration goes on from there."""
+        token = Token.from_dict(state)
+        token.check(self._token())
+        length = self._order.length
+        if length is not None and token.position > length:
+            raise ValueError("load_state_dict: the token is damaged: it is beyond the end")
+        if self._iteration is not None:
+            self._iteration.end("a state was loaded")
+            self._iteration = None
+        self.epoch = token.epoch
+        self._start = self._position = token.position
+        self._error_count = token.errors
+
+    def errors(self) -> list[SampleError]:
+        """The samples that failed in batches that were delivered."""
+        return list(self._errors)
+
+    def ledger(self) -> Ledger:
+        """Which positions were delivered; see :class:`Ledger`."""
+        return Ledger.merge([self._ledger])
+
+    def stats(self) -> dict[str, Any]:
+        """Stages of the running epoch, memory, errors."""
+        run = self._iteration.run if self._iteration is not None else None
+        return {
+            "stages": run.stats() if run is not None else [],
+            "memory": self._memory.stats(),
+            "errors": self._error_count,
+        }
+
+    def report(self, path: str) -> None:
+        raise NotImplementedError("report() is not there yet; stats() has the numbers")
+
+    # Inside.
+
+    def _find_rank(self) -> Rank:
+        if self.dataset._shard is not None:
+            return Rank(*self.dataset._shard, "given")
+        found = from_environment()
+        if found.world > 1:
+            _LOG.info(
+                "this is rank %d of %d, says %s; .shard(0, 1) switches that off",
+                found.rank,
+                found.world,
+                found.origin,
+            )
+        return found
+
+    def _batch_function(self) -> Callable[[dict[str, Any]], Any] | None:
+        maps, convert = self._batch.maps, self._convert
+        if not maps:
+            return None
+
+        def on_batch(columns: dict[str, Any]) -> Any:
+            batch: Any = convert(columns)
+            for fn in maps:
+                batch = fn(batch)
+                if batch is None:
+                    raise TypeError(f"map: {name_of(fn)} returned None for a batch")
+            return batch
+
+        return on_batch
+
+    @property
+    def _ends(self) -> str:
+        return "even" if self._batch.drop_last else self._batch.ends
+
+    def _batches(self, start: int) -> int | None:
+        return _core.batches_of(
+            self.rank, self.world, self._batch.size, self._ends, self._order.length, start
+        )
+
+    def _token(self) -> Token:
+        epoch, position = self.epoch, self._position
+        if self._order.length is not None and position >= self._order.length:
+            epoch, position = epoch + 1, 0
+        leaves = self.dataset._leaves()
+        data = ".".join(f"{leaf.digest:016x}" for leaf in leaves)
+        if len(data) > 200:
+            data = _short(data)
+        return Token(
+            epoch=epoch,
+            position=position,
+            errors=self._error_count,
+            data=data,
+            order=f"{self._order.digest:016x}",
+            records=sum(len(leaf) for leaf in leaves),
+            plan=_describe.order(self.dataset._node)[:500],
+        )
+
+    def _start_run(self, start: int) -> _core.DataRun:
+        return _core.DataRun(
+            plan=self._rows.native,
+            order=self._order,
+            leaves=self.dataset._leaves(),
+            memory=self._memory,
+            seed=self._seed,
+            rank=self.rank,
+            world=self.world,
+            batch=self._batch.size,
+            ends=self._ends,
+            epoch=self.epoch,
+            start=start,
+            prefetch=self._prefetch,
+            threads=self._threads or 0,
+            on_error=self._on_error,
+            on_batch=self._on_batch,
+            report=_report,
+        )
+
+    def _judge(self, errors: list[tuple[int, str, Exception, bool, bool]]) -> None:
+        """What becomes of samples that failed, in the order of positions."""
+        for position, sample, error, is_io, filling in errors:
+            if self._on_error != "skip" or is_io:
+                if sample not in str(error):
+                    error.add_note(f"sample {sample}, position {position}")
+                raise error
+            if filling:
+                continue
+            self._error_count += 1
+            if len(self._errors) < _KEPT_ERRORS:
+                words = f"{type(error).__name__}: {error}"
+                self._errors.append(SampleError(self.epoch, position, sample, words))
+            if self._max_errors is not None and self._error_count > self._max_errors:
+                raise TooManyErrors(
+                    f"{self._error_count} samples have failed, max_errors is {self._max_errors}; "
+                    f"the last one: {sample}: {error}"
+                ) from error
+
+
+class _Iteration:
+    """One pass over an epoch, or over the rest of it."""
+
+    def __init__(self, loader: Loader, start: int) -> None:
+        self._loader = loader
+        self._start = start
+        self._batches = loader._batches(start)
+        self._ended: str | None = None
+        self._warned = False
+        self.run: _core.DataRun | None = loader._start_run(start)
+
+    def __iter__(self) -> _Iteration:
+        return self
+
+    def __next__(self) -> Any:
+        loader = self._loader
+        while self.run is not None:
+            try:
+                got = self.run.next()
+                if got is None:
+                    self._exhausted()
+                    break
+                value, kept, number, errors, failure = got
+                loader._judge(errors)
+                if failure is not None:
+                    raise failure
+                if kept == 0 and loader.world > 1:
+                    raise RuntimeError(
+                        f"no row is left of batch {number} on rank {loader.rank}, and ranks must "
+                        'not fall out of step: use on_error="replace" or an early filter'
+                    )
+            except BaseException as error:
+                if not isinstance(error, KeyboardInterrupt):
+                    self.end("it has failed")
+                raise
+            self._advance(number)
+            if kept > 0:
+                return self._finished(value)
+        if self._ended is not None and self._ended != "it has failed":
+            raise RuntimeError(f"this iteration is over: {self._ended}")
+        raise StopIteration
+
+    def end(self, why: str) -> None:
+        self._ended = why
+        self._stop()
+
+    def _stop(self) -> None:
+        run, self.run = self.run, None
+        if run is None:
+            return
+        stuck = run.stop(1.0)
+        if stuck is not None:
+            _LOG.warning("a loader was stopped while a call was running: %s", stuck)
+        self._loader._rows.loop.close()
+
+    def _exhausted(self) -> None:
+        loader = self._loader
+        self._stop()
+        loader._iteration = None
+        loader.epoch += 1
+        loader._position = 0
+
+    def _advance(self, number: int) -> None:
+        loader = self._loader
+        length, size, world = loader._order.length, loader._batch.size, loader.world
+        first = self._start + loader.rank + number * size * world
+        count = size
+        if length is not None:
+            count = min(size, max(0, -(-(length - first) // world)))
+        loader._ledger.add(loader.epoch, first, world, count)
+        if self._batches is not None and number + 1 >= self._batches:
+            assert length is not None
+            loader._position = length
+        else:
+            loader._position = self._start + (number + 1) * size * world
+            if length is not None:
+                loader._position = min(length, loader._position)
+
+    def _finished(self, value: Any) -> Any:
+        loader = self._loader
+        if not self._warned and loader._memory.stats()["over_budget"] > 0:
+            self._warned = True
+            stats = loader._memory.stats()
+            warnings.warn(
+                f"a batch needs more than memory={stats['budget']} bytes; it is admitted alone. "
+                "Smaller batches, or more memory, let batches be prepared ahead",
+                ResourceWarning,
+                stacklevel=3,
+            )
+        if loader._on_batch is None:
+            value = loader._convert(value)
+            if not loader._whole_batches:
+                value = first_row(value)
+        return value
+
+    def __del__(self) -> None:
+        run = getattr(self, "run", None)
+        if run is not None:
+            self._stop()
+
+
+def _report(stage: str, task: int, error: BaseException, item: Any) -> None:
+    _LOG.error("%s failed: %s", stage, error)
+
+
+def _short(text: str) -> str:
+    import hashlib
+
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+__all__ = ["Loader", "PlanError", "SampleError", "TooManyErrors"]

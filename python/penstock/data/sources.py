@@ -1,0 +1,77 @@
+"""Where datasets begin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from penstock.data._plan import Items, Leaf, OpenFiles, PlanError, Stream
+from penstock.data.dataset import Dataset, arrays_dataset
+
+
+def open(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    format: str | None = None,
+    fields: Sequence[str] | None = None,
+    checksums: bool = False,
+    mmap: bool = False,
+) -> Dataset:
+    """Opens files: a folder of images, tar shards, a list of image files.
+
+    Args:
+        source: A name, a pattern (``train-*.tar``, ``train-{000..146}.tar``) or a list of them.
+        format: "tar", "folder" or "files"; None: found from the name.
+        fields: Read these only.
+        checksums: Make an index that holds a hash per member; every read is verified.
+
+    A folder gives `image` (bytes), `label` (the sub-folder's number) and `path`; a tar gives a
+    field per extension and `__key__`.
+
+    >>> ds = open("train-{000..146}.tar").shuffle(seed=7)  # doctest: +SKIP
+    """
+    if mmap:
+        raise NotImplementedError("open: mmap=True is not there yet; files are read with pread")
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    names = tuple(os.fspath(name) for name in source)
+    if not names:
+        raise PlanError("open: give at least one name")
+    made = Dataset(Leaf(OpenFiles(names, format or "", tuple(fields or ()), checksums)))
+    made._order()
+    return made
+
+
+def from_list(items: Sequence[Any]) -> Dataset:
+    """Samples from a sequence: anything with ``len()`` and ``[i]``, read by threads as needed.
+
+    >>> from_list(["a", "b"])[1]
+    {'data': 'b'}
+    """
+    if not hasattr(items, "__getitem__") or not hasattr(items, "__len__"):
+        raise PlanError("from_list: give a sequence; from_iterable() takes what can only be read")
+    return Dataset(Leaf(Items(items)))
+
+
+def from_arrays(*data: Any, **arrays: Any) -> Dataset:
+    """Sample i is row i of each array.
+
+    >>> import numpy as np
+    >>> from_arrays(x=np.arange(6).reshape(3, 2), y=np.arange(3))[2]
+    {'x': array([4, 5]), 'y': array(2)}
+    """
+    if len(data) > 1 or (data and "data" in arrays):
+        raise PlanError("from_arrays: name the arrays: from_arrays(image=a, label=b)")
+    return arrays_dataset({"data": data[0], **arrays} if data else arrays)
+
+
+def from_iterable(iterable: Iterable[Any], resume: Literal["replay"] | None = None) -> Dataset:
+    """Samples as an iterable gives them: a sequential plan, without len() and global shuffle.
+
+    Each rank reads all and keeps its share. A loader resumes through the iterable's own
+    ``state_dict`` and ``load_state_dict``, or by reading again what was read
+    (``resume="replay"``).
+    """
+    if not hasattr(iterable, "__iter__"):
+        raise PlanError(f"from_iterable: a {type(iterable).__name__} cannot be iterated over")
+    return Dataset(Leaf(Stream(iterable, resume)))

@@ -1,0 +1,330 @@
+#include "data/collate.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock::data {
+namespace {
+
+template <class T>
+constexpr std::size_t index_of() {
+  return Value(T{}).index();
+}
+
+// Values that only ever make lists: their types may change from row to row.
+bool is_loose(std::size_t type) {
+  return type == index_of<std::monostate>() || type == index_of<Bytes>() ||
+         type == index_of<Text>() || type == index_of<Object>();
+}
+
+std::string words(const Value& value) {
+  if (const Tensor* array = std::get_if<Tensor>(&value)) {
+    return std::string(name_of(array->dtype())) + " of shape " + array->shape().to_string();
+  }
+  static const char* names[] = {"nothing", "bytes", "text",     "an int",   "a float",
+                                "a bool",  "",      "an image", "an object"};
+  return names[value.index()];
+}
+
+// Memory that was set aside for the batch, or memory of its own while the schema is new.
+Result<Tensor> make_array(Batch& batch, DType dtype, const Dims& shape) {
+  if (batch.room) {
+    Result<Tensor> made = Tensor::empty(*batch.room, dtype, shape);
+    if (made) return made;
+  }
+  return Tensor::empty(dtype, shape);
+}
+
+Dims with_rows(std::size_t rows, const Dims& shape) {
+  std::vector<std::int64_t> all{static_cast<std::int64_t>(rows)};
+  all.insert(all.end(), shape.begin(), shape.end());
+  return Dims(std::span<const std::int64_t>(all));
+}
+
+// Elements side by side, wherever they were.
+Status copy_elements(const Tensor& from, std::byte* to) {
+  if (from.nbytes() == 0) return {};
+  if (from.is_contiguous()) {
+    std::memcpy(to, from.raw(), from.nbytes());
+    return {};
+  }
+  const Result<Tensor> dense = from.clone();
+  if (!dense) return dense.error();
+  std::memcpy(to, dense->raw(), dense->nbytes());
+  return {};
+}
+
+template <class Stored, class Held>
+Result<Tensor> numbers(Batch& batch, const std::string& name,
+                       const std::vector<std::size_t>& kept) {
+  Result<Tensor> made =
+      make_array(batch, dtype_of<Stored>(), {static_cast<std::int64_t>(kept.size())});
+  if (!made) return made;
+  Stored* out = made->data<Stored>();
+  for (const std::size_t row : kept) {
+    *out++ = static_cast<Stored>(std::get<Held>(*batch.work[row].row.find(name)));
+  }
+  return made;
+}
+
+// The rows that are left move to the front.
+Result<Tensor> close_ranks(const Tensor& slots, const std::vector<std::size_t>& kept) {
+  const std::size_t bytes = slots.nbytes() / static_cast<std::size_t>(slots.shape()[0]);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] != i) std::memcpy(slots.raw() + i * bytes, slots.raw() + kept[i] * bytes, bytes);
+  }
+  return slots.slice(0, 0, static_cast<std::int64_t>(kept.size()));
+}
+
+const Tensor& array_at(Batch& batch, std::size_t row, const std::string& name) {
+  return std::get<Tensor>(*batch.work[row].row.find(name));
+}
+
+Result<Tensor> stack(Batch& batch, const std::string& name, const std::vector<std::size_t>& kept) {
+  const Tensor& first = array_at(batch, kept[0], name);
+  const std::size_t bytes = first.nbytes();
+  Result<Tensor> made = make_array(batch, first.dtype(), with_rows(kept.size(), first.shape()));
+  if (!made) return made;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Status copied = copy_elements(array_at(batch, kept[i], name), made->raw() + i * bytes);
+    if (!copied) return copied.error();
+  }
+  return made;
+}
+
+Result<Tensor> stack_images(Batch& batch, const std::string& name, FinishSpec spec,
+                            const std::vector<std::size_t>& kept) {
+  const Dims& shape = array_at(batch, kept[0], name).shape();
+  spec.height = shape[0], spec.width = shape[1], spec.channels = static_cast<int>(shape[2]);
+  if (const Status ok = check(spec); !ok) return ok.error();
+  const Dims image = spec.layout == ImageLayout::hwc ? shape : Dims{shape[2], shape[0], shape[1]};
+  Result<Tensor> made = make_array(batch, spec.type, with_rows(kept.size(), image));
+  if (!made) return made;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Result<Tensor> pixels = array_at(batch, kept[i], name).clone();
+    if (!pixels) return pixels;
+    const std::uint8_t* row = pixels->data<std::uint8_t>();
+    for (std::int64_t y = 0; y < spec.height; ++y, row += spec.width * spec.channels) {
+      finish_row(spec, row, y, made->raw() + i * spec.bytes());
+    }
+  }
+  return made;
+}
+
+Result<Tensor> pad(Batch& batch, const std::string& name, const std::vector<std::size_t>& kept) {
+  Dims most = array_at(batch, kept[0], name).shape();
+  for (const std::size_t row : kept) {
+    const Dims& shape = array_at(batch, row, name).shape();
+    for (std::size_t d = 0; d < most.rank(); ++d) most[d] = std::max(most[d], shape[d]);
+  }
+  const Tensor& first = array_at(batch, kept[0], name);
+  Result<Tensor> made = Tensor::empty(first.dtype(), with_rows(kept.size(), most));
+  if (!made) return made;
+  std::memset(made->raw(), 0, made->nbytes());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Tensor& from = array_at(batch, kept[i], name);
+    Result<Tensor> corner = made->row(static_cast<std::int64_t>(i));
+    for (std::size_t d = 0; corner && d < most.rank(); ++d) {
+      corner = corner->slice(d, 0, from.shape()[d]);
+    }
+    if (!corner) return corner;
+    // Runs of the last dimension: both sides have them side by side after a clone.
+    const Result<Tensor> dense = from.clone();
+    if (!dense) return dense;
+    if (from.size() == 0) continue;
+    const std::size_t element = size_of(from.dtype());
+    const std::size_t run = most.rank() == 0 ? 1 : std::size_t(from.shape()[most.rank() - 1]);
+    const std::size_t runs = static_cast<std::size_t>(from.size()) / run;
+    for (std::size_t r = 0; r < runs; ++r) {
+      std::int64_t offset = 0;
+      std::size_t rest = r;
+      for (std::size_t d = most.rank(); d-- > 1;) {
+        const auto extent = static_cast<std::size_t>(from.shape()[d - 1]);
+        offset += static_cast<std::int64_t>(rest % extent) * corner->strides()[d - 1];
+        rest /= extent;
+      }
+      std::memcpy(corner->raw() + static_cast<std::size_t>(offset) * element,
+                  dense->raw() + r * run * element, run * element);
+    }
+  }
+  return made;
+}
+
+Result<Ragged> join(Batch& batch, const std::string& name, const std::vector<std::size_t>& kept) {
+  Result<Tensor> offsets = Tensor::empty(DType::int64, {std::int64_t(kept.size()) + 1});
+  if (!offsets) return std::move(offsets).error();
+  std::int64_t* at = offsets->data<std::int64_t>();
+  *at = 0;
+  for (const std::size_t row : kept) {
+    at[1] = at[0] + array_at(batch, row, name).shape()[0];
+    ++at;
+  }
+  const Tensor& first = array_at(batch, kept[0], name);
+  Dims shape = first.shape();
+  shape[0] = *at;
+  Result<Tensor> values = Tensor::empty(first.dtype(), shape);
+  if (!values) return std::move(values).error();
+  std::byte* out = values->raw();
+  for (const std::size_t row : kept) {
+    const Tensor& from = array_at(batch, row, name);
+    if (const Status copied = copy_elements(from, out); !copied) return copied.error();
+    out += from.nbytes();
+  }
+  return Ragged{*std::move(values), *std::move(offsets)};
+}
+
+std::vector<Value> list(Batch& batch, const std::string& name,
+                        const std::vector<std::size_t>& kept) {
+  std::vector<Value> values;
+  values.reserve(kept.size());
+  for (const std::size_t row : kept) values.push_back(std::move(*batch.work[row].row.find(name)));
+  return values;
+}
+
+// May rows of these shapes stand in one column?
+bool fit(Gather gather, const Dims& a, const Dims& b) {
+  if (gather == Gather::stack) return a == b;
+  if (gather == Gather::list) return true;
+  if (a.rank() != b.rank()) return false;
+  for (std::size_t d = 1; gather == Gather::ragged && d < a.rank(); ++d) {
+    if (a[d] != b[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Collator::learn(const Row& row) {
+  std::size_t bytes = 0;
+  for (const RowField& field : row.fields) {
+    Kind kind;
+    kind.name = field.name;
+    kind.type = field.value.index();
+    const auto wanted = options_.fields.find(field.name);
+    if (wanted != options_.fields.end()) kind.gather = wanted->second;
+    if (const Placed* placed = std::get_if<Placed>(&field.value)) kind.array = placed->array;
+    if (const Tensor* array = std::get_if<Tensor>(&field.value)) {
+      kind.dtype = array->dtype();
+      kind.shape = array->shape();
+      const auto image = options_.images.find(field.name);
+      const bool pixels = kind.dtype == DType::uint8 && kind.shape.rank() == 3;
+      if (image != options_.images.end() && pixels && kind.gather == Gather::stack) {
+        kind.finish = image->second;
+      }
+      const std::size_t element = kind.finish ? size_of(kind.finish->type) : 1;
+      if (kind.gather == Gather::stack) bytes += array->nbytes() * element;
+    } else if (!is_loose(kind.type) && kind.type != index_of<Placed>()) {
+      bytes += 8;
+    }
+    kinds_.push_back(std::move(kind));
+  }
+  known_ = true;
+  row_bytes_ = bytes;
+}
+
+Status Collator::check(const Row& row) const {
+  const auto refuse = [this](std::string what) {
+    return Error(Code::invalid_argument, std::move(what) + " (the schema is that of sample " +
+                                             first_ + ", the first of this loader)");
+  };
+  for (const Kind& kind : kinds_) {
+    const Value* value = const_cast<Row&>(row).find(kind.name);
+    if (value == nullptr) {
+      return refuse("the sample has no field '" + kind.name + "'; it has: " + row.names());
+    }
+    const bool alike = value->index() == kind.type || kind.gather == Gather::list ||
+                       (is_loose(value->index()) && is_loose(kind.type));
+    const Tensor* array = std::get_if<Tensor>(value);
+    const bool stacked =
+        array == nullptr || kind.gather == Gather::list ||
+        (array->dtype() == kind.dtype && fit(kind.gather, kind.shape, array->shape()));
+    if (alike && stacked) continue;
+    std::string expected = "another type";
+    if (kind.type == index_of<Tensor>()) {
+      expected = std::string(name_of(kind.dtype)) + " of shape " + kind.shape.to_string();
+    }
+    return refuse("field '" + kind.name + "' is " + words(*value) + ", but " + first_ + " has " +
+                  expected + "; collate={\"" + kind.name +
+                  "\": \"list\"} (or \"pad\", \"ragged\") takes rows that differ");
+  }
+  if (row.fields.size() != kinds_.size()) {
+    return refuse("the sample has fields that the first one has not; it has: " + row.names());
+  }
+  return {};
+}
+
+Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept) const {
+  const auto made = [&](auto result) -> Result<Column> {
+    if (!result) return std::move(result).error();
+    return Column{kind.name, *std::move(result)};
+  };
+  if (kind.type == index_of<Placed>()) return made(close_ranks(batch.slots[kind.array], kept));
+  if (is_loose(kind.type) || kind.gather == Gather::list) {
+    return Column{kind.name, list(batch, kind.name, kept)};
+  }
+  if (kind.type == index_of<std::int64_t>()) {
+    return made(numbers<std::int64_t, std::int64_t>(batch, kind.name, kept));
+  }
+  if (kind.type == index_of<double>()) return made(numbers<float, double>(batch, kind.name, kept));
+  if (kind.type == index_of<bool>()) return made(numbers<bool, bool>(batch, kind.name, kept));
+  if (kind.finish) return made(stack_images(batch, kind.name, *kind.finish, kept));
+  if (kind.gather == Gather::pad) return made(pad(batch, kind.name, kept));
+  if (kind.gather == Gather::ragged) {
+    if (kind.shape.rank() == 0) {
+      return Error(Code::invalid_argument,
+                   "collate: '" + kind.name + "' holds single values, which cannot be ragged");
+    }
+    return made(join(batch, kind.name, kept));
+  }
+  return made(stack(batch, kind.name, kept));
+}
+
+void Collator::finish(Batch& batch, const RowName& name) {
+  Kept kept;
+  for (std::size_t i = 0; i < batch.work.size(); ++i) {
+    BatchRow& one = batch.work[i];
+    if (one.state == RowState::open) {
+      if (!known_) {
+        first_ = name(i);
+        learn(one.row);
+      }
+      Status fits = check(one.row);
+      if (!fits) {
+        one.state = RowState::failed;
+        one.error = std::move(fits).error();
+      }
+    }
+    if (one.state == RowState::open) kept.push_back(i);
+    if (one.state == RowState::failed) {
+      batch.errors.push_back(
+          {batch.position(i), name(i), std::move(*one.error), i >= batch.rows.valid});
+    }
+  }
+  batch.kept = kept.size();
+  if (!kept.empty()) {
+    for (const Kind& kind : kinds_) {
+      Result<Column> column = this->column(batch, kind, kept);
+      if (!column) {
+        batch.failure = std::move(column).error();
+        break;
+      }
+      batch.columns.push_back(*std::move(column));
+    }
+    if (options_.mask) {
+      Result<Tensor> valid = Tensor::empty(DType::boolean, {std::int64_t(kept.size())});
+      if (!valid) {
+        batch.failure = std::move(valid).error();
+      } else {
+        for (std::size_t i = 0; i < kept.size(); ++i) {
+          valid->data<bool>()[i] = kept[i] < batch.rows.valid;
+        }
+        batch.columns.push_back({"_valid", *std::move(valid)});
+      }
+    }
+  }
+  batch.work.clear();
+  batch.slots.clear();
+  batch.room.reset();
+}
+
+}  // namespace penstock::data

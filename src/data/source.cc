@@ -1,0 +1,147 @@
+#include "data/source.h"
+
+#include <algorithm>
+
+#include "data/digest.h"
+
+namespace penstock::data {
+
+std::uint64_t Source::bytes(std::uint64_t) const noexcept {
+  return 0;
+}
+
+namespace {
+
+class FormatSource final : public Source {
+ public:
+  explicit FormatSource(std::shared_ptr<const formats::Records> records)
+      : records_(std::move(records)) {}
+
+  std::uint64_t size() const noexcept override { return records_->size(); }
+  const std::vector<std::string>& fields() const noexcept override { return records_->fields(); }
+  std::string name(std::uint64_t record) const override { return records_->name(record); }
+  std::uint64_t bytes(std::uint64_t record) const noexcept override {
+    return records_->bytes(record);
+  }
+  std::uint64_t mean_bytes() const noexcept override { return records_->mean_bytes(); }
+  std::uint64_t digest() const noexcept override { return records_->digest(); }
+
+  Status read(std::uint64_t index, BufferPool& pool, Row& into) const override {
+    thread_local formats::Record record;
+    constexpr int kTries = 3;  // what the system refuses once it may grant a moment later
+    Status status;
+    for (int k = 0; k < kTries; ++k) {
+      status = records_->read(index, pool, record);
+      if (status.ok() || status.error().code() != Code::io) break;
+    }
+    if (!status.ok()) return status;
+    for (const formats::Field& field : record.fields) {
+      switch (field.kind) {
+        case formats::FieldKind::integer:
+          into.fields.push_back({std::string(field.name), field.integer});
+          break;
+        case formats::FieldKind::text:
+          into.fields.push_back({std::string(field.name), Text{{field.bytes, record.memory, {}}}});
+          break;
+        case formats::FieldKind::bytes:
+          into.fields.push_back({std::string(field.name), Bytes{field.bytes, record.memory, {}}});
+          break;
+      }
+    }
+    record.clear();
+    return {};
+  }
+
+ private:
+  std::shared_ptr<const formats::Records> records_;
+};
+
+class ArraySource final : public Source {
+ public:
+  explicit ArraySource(std::vector<std::pair<std::string, Tensor>> arrays)
+      : arrays_(std::move(arrays)),
+        size_(static_cast<std::uint64_t>(arrays_[0].second.shape()[0])) {
+    Digest all;
+    all.add("arrays").add(size_);
+    for (const auto& [name, array] : arrays_) {
+      names_.push_back(name);
+      all.add(name).add(std::string_view(name_of(array.dtype())));
+      for (const std::int64_t extent : array.shape()) all.add(static_cast<std::uint64_t>(extent));
+      mean_bytes_ += array.nbytes() / std::max<std::uint64_t>(size_, 1);
+    }
+    digest_ = all.value();
+  }
+
+  std::uint64_t size() const noexcept override { return size_; }
+  const std::vector<std::string>& fields() const noexcept override { return names_; }
+  std::string name(std::uint64_t record) const override { return "row " + std::to_string(record); }
+  std::uint64_t mean_bytes() const noexcept override {
+    return std::max<std::uint64_t>(mean_bytes_, 1);
+  }
+  std::uint64_t digest() const noexcept override { return digest_; }
+
+  Status read(std::uint64_t index, BufferPool&, Row& into) const override {
+    for (const auto& [name, array] : arrays_) {
+      Result<Tensor> row = array.row(static_cast<std::int64_t>(index));
+      if (!row) return std::move(row).error();
+      into.fields.push_back({name, *std::move(row)});
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::pair<std::string, Tensor>> arrays_;
+  std::vector<std::string> names_;
+  std::uint64_t size_, mean_bytes_ = 0, digest_ = 0;
+};
+
+class Elsewhere final : public Source {
+ public:
+  Elsewhere(std::uint64_t n, std::vector<std::string> fields, std::string name)
+      : size_(n), fields_(std::move(fields)), name_(std::move(name)) {}
+  std::uint64_t size() const noexcept override { return size_; }
+  const std::vector<std::string>& fields() const noexcept override { return fields_; }
+  Status read(std::uint64_t, BufferPool&, Row&) const override { return {}; }
+  std::string name(std::uint64_t record) const override {
+    return name_ + "[" + std::to_string(record) + "]";
+  }
+  std::uint64_t mean_bytes() const noexcept override { return 1; }
+  std::uint64_t digest() const noexcept override {
+    return Digest().add("elsewhere").add(size_).value();
+  }
+  bool elsewhere() const noexcept override { return true; }
+
+ private:
+  std::uint64_t size_;
+  std::vector<std::string> fields_;
+  std::string name_;
+};
+
+}  // namespace
+
+SourcePtr source_of(std::shared_ptr<const formats::Records> records) {
+  return std::make_shared<FormatSource>(std::move(records));
+}
+
+Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays) {
+  if (arrays.empty()) return Error(Code::invalid_argument, "from_arrays: give at least one array");
+  for (const auto& [name, array] : arrays) {
+    if (array.rank() == 0) {
+      return Error(Code::invalid_argument,
+                   "from_arrays: " + name + " is a single value; give an array of one per sample");
+    }
+    if (array.shape()[0] != arrays[0].second.shape()[0]) {
+      return Error(Code::invalid_argument,
+                   "from_arrays: " + arrays[0].first + " has " +
+                       std::to_string(arrays[0].second.shape()[0]) + " rows, " + name + " has " +
+                       std::to_string(array.shape()[0]) + "; all must have the same number");
+    }
+  }
+  return SourcePtr(std::make_shared<ArraySource>(std::move(arrays)));
+}
+
+SourcePtr source_elsewhere(std::uint64_t n, std::vector<std::string> fields, std::string name) {
+  return std::make_shared<Elsewhere>(n, std::move(fields), std::move(name));
+}
+
+}  // namespace penstock::data

@@ -1,0 +1,44 @@
+// Source: a leaf of a dataset. Records of a format, arrays in memory, or records that another
+// language has and hands out itself.
+//
+// Thread safety: immutable; any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/row.h"
+#include "formats/records.h"
+#include "penstock/buffer.h"
+#include "penstock/error.h"
+
+namespace penstock::data {
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::uint64_t size() const noexcept = 0;
+  virtual const std::vector<std::string>& fields() const noexcept = 0;
+  // Adds the record's fields to the row. Errors name the record.
+  virtual Status read(std::uint64_t record, BufferPool& pool, Row& into) const = 0;
+  virtual std::string name(std::uint64_t record) const = 0;  // for messages
+  virtual std::uint64_t bytes(
+      std::uint64_t record) const noexcept;  // what read() takes from a pool
+  virtual std::uint64_t mean_bytes() const noexcept = 0;
+  virtual std::uint64_t digest() const noexcept = 0;
+  virtual bool elsewhere() const noexcept { return false; }  // read() does nothing; see below
+};
+
+using SourcePtr = std::shared_ptr<const Source>;
+
+SourcePtr source_of(std::shared_ptr<const formats::Records> records);
+
+// Row i of each array. All have the same length.
+Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays);
+
+// n records that are fetched by the first call of a plan (loader.h) instead of read().
+SourcePtr source_elsewhere(std::uint64_t n, std::vector<std::string> fields, std::string name);
+
+}  // namespace penstock::data
