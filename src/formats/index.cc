@@ -66,7 +66,7 @@ Result<Index> Index::open(std::span<const std::byte> bytes, std::shared_ptr<cons
   }
   if (head.sidecar_bytes != bytes.size()) return damaged("it has another length than it says");
   const std::span<const std::byte> checked = bytes.subspan(layout::kCheckedFrom);
-  if (::XXH3_64bits(checked.data(), checked.size()) != head.checksum) {
+  if (::XXH3_64bits_withSeed(checked.data(), checked.size(), head.flags) != head.checksum) {
     return damaged("the checksum is wrong");
   }
   std::span<const std::byte> sections[layout::section_count];

@@ -7,7 +7,8 @@
 //
 // Layout: little-endian; sections begin at multiples of 8.
 //   0  "PSINDEX\n"       8  u32 version (1)     12  u32 flags: 1 hashes, 2 wide
-//  16  u64 XXH3 of everything from byte 24 on   24  u64 bytes of the sidecar
+//  16  u64 XXH3 of all from byte 24 on, seeded with the flags
+//  24  u64 bytes of the sidecar
 //  32  u64 bytes of the file                    40  i64 mtime of the file, nanoseconds
 //  48  u64 records R                            56  u64 parts P
 //  64  u64 bytes of all parts                   72  u64 most bytes of the file that a record spans

@@ -143,7 +143,8 @@ Result<Index> IndexBuilder::finish(const Extra& extra) const {
     std::memcpy(bytes.data() + head.sections[i].offset, sections[i].data(), sections[i].size());
   }
   std::memcpy(bytes.data(), &head, sizeof(head));
-  head.checksum = ::XXH3_64bits(bytes.data() + layout::kCheckedFrom, size - layout::kCheckedFrom);
+  head.checksum = ::XXH3_64bits_withSeed(bytes.data() + layout::kCheckedFrom,
+                                         size - layout::kCheckedFrom, head.flags);
   std::memcpy(bytes.data(), &head, sizeof(head));
   return Index::open(bytes, memory);
 }
