@@ -1,8 +1,10 @@
 #include "transform/colour.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "transform/grey_kernels.h"
 #include "transform/view_checks.h"
 
 namespace penstock {
@@ -117,6 +119,9 @@ void convert_row(const std::uint8_t* row, Colour from, std::int64_t pixels, Colo
     std::memcpy(out, row, static_cast<std::size_t>(pixels * channels_of(to)));
     return;
   }
+  if (to == Colour::l && (from == Colour::rgb || from == Colour::rgba)) {
+    return grey_pixels(row, pixels, channels_of(from), out);
+  }
   switch (from) {
     case Colour::l:
       return convert<FromL>(row, pixels, to, out);
@@ -151,10 +156,15 @@ Status convert_colour(ConstImageView source, Colour from, Colour to, ImageView o
 Status grayscale(ImageView image) {
   if (Status view = check_view("image", image); !view) return view;
   if (image.channels < 3) return {};  // grey already
+  constexpr std::int64_t piece = 512;
+  std::uint8_t grey[piece * 4];
   for (std::int64_t y = 0; y < image.height; ++y) {
-    std::uint8_t* pixel = image.row(y);
-    for (std::int64_t x = 0; x < image.width; ++x, pixel += image.channels)
-      pixel[0] = pixel[1] = pixel[2] = luma(pixel);
+    for (std::int64_t x = 0; x < image.width; x += piece) {
+      const std::int64_t pixels = std::min(piece, image.width - x);
+      std::uint8_t* at = image.row(y) + x * image.channels;
+      spread_grey(at, pixels, image.channels, grey);
+      std::memcpy(at, grey, static_cast<std::size_t>(pixels * image.channels));
+    }
   }
   return {};
 }

@@ -1,23 +1,19 @@
 #include "transform/enhance.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 
-#include "transform/colour.h"
+#include "transform/grey_kernels.h"
 #include "transform/view_checks.h"
 
 namespace penstock {
 namespace {
 
-// Pillow cuts without clipping for factors in 0..1, where the result is in range by itself.
-std::uint8_t blend(int degenerate, int pixel, float factor) {
-  const float value =
-      static_cast<float>(degenerate) + factor * static_cast<float>(pixel - degenerate);
-  if (value <= 0.0f) return 0;
-  if (value >= 255.0f) return 255;
-  return static_cast<std::uint8_t>(value);
-}
+// Rows are worked on in pieces of this many pixels, so that the grey between stays in the first
+// cache.
+constexpr std::int64_t piece = 512;
 
 Status check(const ImageView& image, double factor) {
   if (Status view = check_view("image", image); !view) return view;
@@ -27,40 +23,43 @@ Status check(const ImageView& image, double factor) {
   return {};
 }
 
-// Channels that carry colour: all but alpha.
-int colours(const ImageView& image) {
-  return image.channels == 2 || image.channels == 4 ? image.channels - 1 : image.channels;
+// Calls body(pixels of the image, how many) for each piece of each row.
+template <class Body>
+void for_each_piece(const ImageView& image, const Body& body) {
+  for (std::int64_t y = 0; y < image.height; ++y)
+    for (std::int64_t x = 0; x < image.width; x += piece)
+      body(image.row(y) + x * image.channels, std::min(piece, image.width - x));
 }
 
-void map_bytes(const ImageView& image, const std::array<std::uint8_t, 256>& table) {
-  const int used = colours(image);
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    std::uint8_t* row = image.row(y);
-    if (used == image.channels) {
-      for (std::int64_t i = 0; i < image.used_row_bytes(); ++i) row[i] = table[row[i]];
-      continue;
-    }
-    for (std::int64_t x = 0; x < image.width; ++x, row += image.channels)
-      for (int c = 0; c < used; ++c) row[c] = table[row[c]];
+void blend_with(const ImageView& image, std::uint8_t degenerate, float factor) {
+  const int channels = image.channels;
+  if (channels == 1 || channels == 3) {
+    for (std::int64_t y = 0; y < image.height; ++y)
+      blend_values(degenerate, image.used_row_bytes(), factor, image.row(y));
+    return;
   }
+  for_each_piece(image, [&](std::uint8_t* pixels, std::int64_t count) {
+    std::array<std::uint8_t, piece * 4> degenerates;  // alpha stays what it is
+    for (std::int64_t i = 0; i < count * channels; ++i)
+      degenerates[std::size_t(i)] = i % channels == channels - 1 ? pixels[i] : degenerate;
+    blend_values(degenerates.data(), count * channels, factor, pixels);
+  });
 }
 
-void blend_with(const ImageView& image, int degenerate, float factor) {
-  std::array<std::uint8_t, 256> table;
-  for (int pixel = 0; pixel < 256; ++pixel)
-    table[static_cast<std::size_t>(pixel)] = blend(degenerate, pixel, factor);
-  map_bytes(image, table);
-}
-
-int mean_grey(const ImageView& image) {
+std::uint8_t mean_grey(const ImageView& image) {
   std::uint64_t sum = 0;
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    const std::uint8_t* pixel = image.row(y);
-    for (std::int64_t x = 0; x < image.width; ++x, pixel += image.channels)
-      sum += image.channels >= 3 ? luma(pixel) : pixel[0];
-  }
+  for_each_piece(image, [&](const std::uint8_t* pixels, std::int64_t count) {
+    std::array<std::uint8_t, piece> grey;
+    const std::uint8_t* from = pixels;
+    if (image.channels >= 3) grey_pixels(pixels, count, image.channels, grey.data());
+    if (image.channels >= 3) from = grey.data();
+    const std::int64_t step = image.channels == 2 ? 2 : 1;
+    std::uint32_t part = 0;
+    for (std::int64_t x = 0; x < count; ++x) part += from[x * step];
+    sum += part;
+  });
   const auto count = static_cast<double>(image.width) * static_cast<double>(image.height);
-  return static_cast<int>(static_cast<double>(sum) / count + 0.5);
+  return static_cast<std::uint8_t>(static_cast<double>(sum) / count + 0.5);
 }
 
 }  // namespace
@@ -83,13 +82,11 @@ Status adjust_saturation(ImageView image, double factor) {
   if (Status fine = check(image, factor); !fine) return fine;
   const auto f = static_cast<float>(factor);
   if (f == 1.0f || image.channels < 3) return {};  // grey has no saturation to change
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    std::uint8_t* pixel = image.row(y);
-    for (std::int64_t x = 0; x < image.width; ++x, pixel += image.channels) {
-      const int grey = luma(pixel);
-      for (int c = 0; c < 3; ++c) pixel[c] = blend(grey, pixel[c], f);
-    }
-  }
+  for_each_piece(image, [&](std::uint8_t* pixels, std::int64_t count) {
+    std::array<std::uint8_t, piece * 4> grey;
+    spread_grey(pixels, count, image.channels, grey.data());
+    blend_values(grey.data(), count * image.channels, f, pixels);
+  });
   return {};
 }
 
