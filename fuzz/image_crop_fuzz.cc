@@ -1,7 +1,12 @@
 // The fused path: the first nine bytes choose crop, size, filter and mode, the rest is the file.
+#include <algorithm>
 #include <span>
+#include <vector>
 
 #include "image_fuzz.h"
+#include "media/image/crop_request.h"
+#include "media/image/shared_crop.h"
+#include "media/image/slot.h"
 
 namespace {
 
@@ -31,6 +36,28 @@ class Planner final : public CropPlanner {
   const std::uint8_t* choices_;
 };
 
+// A random crop, shared by the picture and itself as a mask, into a slot.
+void fill_slots(const std::uint8_t* choices, std::span<const std::byte> bytes,
+                const DecodeOptions& options) {
+  media::CropRequest request;
+  request.random = ResizedCropRange{};
+  request.size = Size{1 + choices[4] % 64, 1 + choices[5] % 64};
+  request.flip = 0.5;
+  request.filter = Filter(choices[6] % 6);
+  request.exact = choices[7] & 2;
+  media::RequestPlanner planner(request, RandomStream(RandomKey(choices[0], 0), choices[1]));
+  media::SharedPlanner shared(planner);
+  FinishSpec finish;
+  finish.height = request.size->height, finish.width = request.size->width;
+  finish.channels = std::max(channels_of(options.mode), 1);
+  finish.layout = choices[2] & 1 ? ImageLayout::chw : ImageLayout::hwc;
+  finish.type = choices[2] & 2 ? DType::float16 : DType::float32;
+  std::vector<std::byte> slot(finish.bytes());
+  (void)media::decode_into_slot(media::as_bytes(bytes), options, shared, finish, slot.data());
+  shared.use(Filter::nearest);
+  (void)media::decode_into_slot(media::as_bytes(bytes), options, shared, finish, slot.data());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -44,6 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Planner planner(data);
   fuzz::Pixels pixels;
   (void)decode_crop_resize(bytes, options, planner, pixels);
+  fill_slots(data, bytes, options);
   auto info = image_info(bytes);
   if (!info || info->width > options.max_pixels / info->height) return 0;
   const Rect part{info->width / 3, info->height / 3, 1 + info->width / 4, 1 + info->height / 4};

@@ -1,8 +1,9 @@
 """Native ops: transforms of images that run without the GIL, alone or in pipelines.
 
-Each function makes an op. Called with an image it gives an array; given to ``pipe`` it runs on
-native workers and never enters Python. Images are uint8 arrays of shape (height, width) or (height,
-width, channels): grey, grey with alpha, RGB or RGBA. Results are equal to Pillow's, bit for bit.
+Each function makes an op. Called with an image it gives a NumPy array; given to ``pipe`` it runs on
+native workers, never enters Python, and hands on a Tensor, which NumPy, PyTorch and JAX take for an
+array. Images are uint8 arrays of shape (height, width) or (height, width, channels): grey, grey
+with alpha, RGB or RGBA. Results are equal to Pillow's, bit for bit.
 
 >>> import numpy as np
 >>> from penstock import io, ops

@@ -81,8 +81,8 @@ Status check_size(const Size& size) {
              std::to_string(size.width));
 }
 
-Status resize_whole(const ConstImageView& image, const Box& box, const ImageView& out,
-                    Filter filter) {
+Status resize_box(const ConstImageView& image, const Box& box, const ImageView& out,
+                  Filter filter) {
   const bool alpha = image.channels == 2 || image.channels == 4;
   return alpha ? resize_premultiplied(image, box, out, filter) : resize(image, box, out, filter);
 }
@@ -95,7 +95,7 @@ Result<ImageOp> resize_op(Size size, Filter filter, std::optional<Box> box) {
         return PixelSize{size.height, size.width, image.channels};
       },
       [filter, box](const ConstImageView& image, RandomStream&, const ImageView& out) {
-        return resize_whole(image, box.value_or(whole(image)), out, filter);
+        return resize_box(image, box.value_or(whole(image)), out, filter);
       });
 }
 
@@ -108,7 +108,7 @@ Result<ImageOp> resize_short_op(std::int64_t side, Filter filter) {
         return PixelSize{size.height, size.width, image.channels};
       },
       [filter](const ConstImageView& image, RandomStream&, const ImageView& out) {
-        return resize_whole(image, whole(image), out, filter);
+        return resize_box(image, whole(image), out, filter);
       });
 }
 

@@ -31,8 +31,7 @@ inline Result<PixelSize> same_size(const ConstImageView& image) {
 // Error: not positive.
 Status check_size(const Size& size);
 
-// The whole of `image` to `out`, with alpha if there are 2 or 4 channels.
-Status resize_whole(const ConstImageView& image, const Box& box, const ImageView& out,
-                    Filter filter);
+// The box of `image` to `out`; colours are weighted by alpha if there are 2 or 4 channels.
+Status resize_box(const ConstImageView& image, const Box& box, const ImageView& out, Filter filter);
 
 }  // namespace penstock

@@ -21,7 +21,7 @@ Result<ImageOp> random_resized_crop_op(Size size, const ResizedCropRange& range,
         const Rect rect = draw_resized_crop(image.width, image.height, range, random);
         const auto part = crop(image, rect);
         if (!part) return part.error();
-        return resize_whole(*part, {0, 0, double(rect.width), double(rect.height)}, out, filter);
+        return resize_box(*part, {0, 0, double(rect.width), double(rect.height)}, out, filter);
       },
       true);
 }

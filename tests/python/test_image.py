@@ -98,7 +98,7 @@ def cuts(draw: st.DrawFn, keys: list[tuple[str, str]]) -> tuple[Any, ...]:
     )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cuts(list(ENCODED)))
 def test_crop_and_resize_give_pillows_pixels(cut: tuple[Any, ...]) -> None:
     key, box, size, filter, flip = cut

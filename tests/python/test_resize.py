@@ -44,7 +44,7 @@ def problems(draw: st.DrawFn) -> tuple[Pixels, tuple[int, int], str, Any]:
     return pixels, size, draw(st.sampled_from(FILTERS)), box
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_any_size_box_filter_and_mode_gives_pillows_pixels(
     problem: tuple[Pixels, tuple[int, int], Any, Any],
