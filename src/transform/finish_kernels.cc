@@ -195,30 +195,30 @@ void FinishPixels(const FinishSpec& spec, const std::uint8_t* from, std::int64_t
     for (int c = 0; c < spec.channels; ++c) to[c * plane + i] = from[i * spec.channels + c];
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace penstock
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace penstock {
-namespace {
-
+// As many pixels as 16 bytes hold are turned round by a byte shuffle. With three channels that is
+// five and a byte: it is read before the first, and written where the next pixels go.
 template <int kChannels>
 void mirror_channels(const std::uint8_t* from, std::int64_t pixels, std::uint8_t* to) {
-  for (std::int64_t x = 0; x < pixels; ++x)
+  std::int64_t x = 0;
+#if HWY_TARGET != HWY_SCALAR
+  using Block = hn::FixedTag<std::uint8_t, 16>;
+  constexpr int at_once = 16 / kChannels, early = 16 % kChannels;
+  HWY_ALIGN std::uint8_t order[16] = {};
+  for (int i = 0; i < at_once * kChannels; ++i) {
+    order[i] = static_cast<std::uint8_t>((at_once - 1 - i / kChannels) * kChannels + i % kChannels +
+                                         early);
+  }
+  const auto turn = hn::Load(Block(), order);
+  for (; x * kChannels + 16 <= pixels * kChannels; x += at_once) {
+    const auto block = hn::LoadU(Block(), from + (pixels - x - at_once) * kChannels - early);
+    hn::StoreU(hn::TableLookupBytes(block, turn), Block(), to + x * kChannels);
+  }
+#endif
+  for (; x < pixels; ++x)
     std::memcpy(to + x * kChannels, from + (pixels - 1 - x) * kChannels, kChannels);
 }
 
-}  // namespace
-
-HWY_EXPORT(FinishPixels);
-
-void finish_pixels(const FinishSpec& spec, const std::uint8_t* from, std::int64_t y, std::int64_t x,
-                   std::int64_t pixels, void* image) {
-  HWY_DYNAMIC_DISPATCH(FinishPixels)(spec, from, y, x, pixels, image);
-}
-
-void mirror_pixels(const std::uint8_t* from, std::int64_t pixels, int channels, std::uint8_t* to) {
+void MirrorPixels(const std::uint8_t* from, std::int64_t pixels, int channels, std::uint8_t* to) {
   switch (channels) {
     case 1:
       return mirror_channels<1>(from, pixels, to);
@@ -229,6 +229,25 @@ void mirror_pixels(const std::uint8_t* from, std::int64_t pixels, int channels, 
     default:
       return mirror_channels<4>(from, pixels, to);
   }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock {
+
+HWY_EXPORT(FinishPixels);
+HWY_EXPORT(MirrorPixels);
+
+void finish_pixels(const FinishSpec& spec, const std::uint8_t* from, std::int64_t y, std::int64_t x,
+                   std::int64_t pixels, void* image) {
+  HWY_DYNAMIC_DISPATCH(FinishPixels)(spec, from, y, x, pixels, image);
+}
+
+void mirror_pixels(const std::uint8_t* from, std::int64_t pixels, int channels, std::uint8_t* to) {
+  HWY_DYNAMIC_DISPATCH(MirrorPixels)(from, pixels, channels, to);
 }
 
 }  // namespace penstock

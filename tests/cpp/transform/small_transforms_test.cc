@@ -115,6 +115,25 @@ TEST(Orientation, four_quarter_turns_and_two_flips_change_nothing) {
   }
 }
 
+TEST(Orientation, a_mirrored_row_is_read_from_its_end_at_any_length) {
+  for_each_target([] {
+    for (const int channels : {1, 2, 3, 4}) {
+      for (std::int64_t width = 1; width < 70; ++width) {
+        const Picture source = picture(width, 2, channels);
+        Picture out(width, 2, channels), expected(width, 2, channels);
+        for (std::int64_t i = 0; i < 2 * width; ++i) {
+          const std::int64_t from = i / width * width + width - 1 - i % width;
+          for (int c = 0; c < channels; ++c)
+            expected.bytes[std::size_t(i * channels + c)] =
+                source.bytes[std::size_t(from * channels + c)];
+        }
+        ASSERT_TRUE(flip_horizontal(source.view(), out.view()).ok());
+        ASSERT_EQ(out.bytes, expected.bytes) << width << " x " << channels;
+      }
+    }
+  });
+}
+
 TEST(Colour, equals_pillows_convert) {
   for_each_target([] {
     for (const auto& c : goldens::colours) {
