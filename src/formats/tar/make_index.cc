@@ -151,13 +151,16 @@ Status check_start(const std::string& path, storage::Stamp stamp) {
 
 }  // namespace
 
+Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes) {
+  return Pass(stream, hashes).run(stamp);
+}
+
 Result<Index> make_index(const std::string& path, storage::Stamp stamp, bool hashes) {
   const auto here = [&path](Error error) { return std::move(error).in_file(path); };
   if (const Status status = check_start(path, stamp); !status) return here(status.error());
   Result<std::unique_ptr<storage::Stream>> stream = storage::open_stream(path);
   if (!stream) return stream.error();
-  Pass pass(**stream, hashes);
-  Result<Index> index = pass.run(stamp);
+  Result<Index> index = make_index(**stream, stamp, hashes);
   if (!index) return here(index.error());
   const Result<storage::Stamp> now = storage::stamp_of(path);
   if (!now) return now.error();

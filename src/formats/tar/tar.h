@@ -9,11 +9,14 @@
 #include "formats/open.h"
 #include "formats/records.h"
 #include "formats/tar/samples.h"
+#include "storage/stream.h"
 
 namespace penstock::formats::tar {
 
-// Reads the headers of a tar, all of its bytes if `hashes`, and makes its index.
+// Reads the headers of a tar, all of its bytes if `hashes`, and makes its index. Fails if the file
+// is not at `stamp` any more when that is done.
 Result<Index> make_index(const std::string& path, storage::Stamp stamp, bool hashes);
+Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes);
 
 // `paths` are files, without patterns.
 Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string>& paths,
