@@ -14,7 +14,12 @@ namespace penstock::bindings {
 
 namespace {
 constexpr std::int64_t kHoldNs = 100'000;  // how long the GIL is kept from item to item
-}
+
+// How long a caller without work looks for some before it sleeps: after quick tasks it takes turns
+// with the consumer, who needs some microseconds for what it was brought.
+constexpr std::int64_t kSpinNs = 3'000;
+constexpr std::int64_t kTurnSpinNs = 50'000;
+}  // namespace
 
 CallerLane::CallerLane(int tasks, int sources)
     : tasks_(tasks), most_(tasks + sources), process_(engine::process_number()) {}
@@ -110,6 +115,10 @@ void CallerLane::run(Thread& self, unsigned worker) {
   engine::Parking::Place place;
   engine::Chores chores;
   bool coming = true;  // counted in coming_
+  bool was_quick = false;
+  const auto announce = [&] {
+    if (!std::exchange(coming, true)) coming_.fetch_add(1);
+  };
   const auto arrived = [&] {
     if (std::exchange(coming, false)) coming_.fetch_sub(1);
   };
@@ -120,12 +129,12 @@ void CallerLane::run(Thread& self, unsigned worker) {
       if (ending_ || engine->has_work(number)) {
         coming = parking_.retract(place);
       } else {
-        parking_.park(place);
+        parking_.park(place, was_quick ? kTurnSpinNs : kSpinNs);
         coming = true;
       }
       continue;
     }
-    if (!std::exchange(coming, true)) coming_.fetch_add(1);
+    announce();
     const std::int64_t asked = engine::now_ns();
     PyEval_RestoreThread(state);
     const std::int64_t got = engine::now_ns();
@@ -134,16 +143,19 @@ void CallerLane::run(Thread& self, unsigned worker) {
     if (found) count_gil_wait(claim.stage, got - asked);
     bool more = true;
     while (found) {
-      const bool quick = claim.quick;
+      const bool quick = was_quick = claim.quick;
       const std::int64_t started = claim.started;
       if (!quick) engine->carry_out(chores);
       engine->run(claim, worker);
       more = (quick ? started : engine::now_ns()) - got < kHoldNs && !ending_;
+      if (!more) announce();  // this thread goes on, so nobody else needs to be called
       found = engine->exchange(number, claim, more, chores);
     }
-    engine->carry_out(chores);
+    if (chores.heavy()) engine->carry_out(chores);
     release_put_aside();
     state = PyEval_SaveThread();
+    // Who is woken now finds the GIL free.
+    engine->carry_out(chores);
     if (!more) sched_yield();  // somebody else may want the GIL
   }
   arrived();

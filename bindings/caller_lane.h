@@ -32,7 +32,11 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   bool idle() const noexcept override;
   void wake() noexcept override;
   int task_limit() const noexcept override { return tasks_; }
-  bool exclusive() const noexcept override { return true; }  // there is one GIL
+#ifndef Py_GIL_DISABLED
+  bool exclusive() const noexcept override {
+    return true;
+  }  // there is one GIL
+#endif
 
   // Before the engine starts.
   void serve(std::shared_ptr<engine::Engine> engine);

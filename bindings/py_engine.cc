@@ -130,7 +130,7 @@ PyEngine::Taken PyEngine::take(double timeout) {
     taken_.reset();
   } else {
     // What is ready is taken without letting go of the GIL.
-    got = engine_->get_item(std::chrono::nanoseconds(0));
+    got = engine_->get_item(std::chrono::nanoseconds(0), timeout != 0);
   }
   if (got.kind == Delivery::Kind::timeout && timeout != 0) {
     const std::int64_t deadline = engine::now_ns() + nanoseconds(timeout).count();

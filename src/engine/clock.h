@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace penstock::engine {
@@ -13,6 +14,9 @@ inline std::int64_t now_ns() noexcept {
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+// Longer timeouts mean for ever: ten years.
+inline constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'000;
+
 // A hint to the core that this is a busy wait.
 inline void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -21,5 +25,24 @@ inline void relax() noexcept {
   asm volatile("yield");
 #endif
 }
+
+// How long it is worth looking for something before going to sleep: `most`, unless looking has been
+// in vain of late, which is so when other programs want the cores.
+class Patience {
+ public:
+  std::int64_t ns(std::int64_t most) const noexcept {
+    return failures_ < kFewFailures ? most : std::min(most, kLeastNs);
+  }
+  void found() noexcept { failures_ = 0; }
+  void gave_up() noexcept {
+    if (++failures_ >= kFewFailures + kPause) failures_ = 0;  // things may have changed
+  }
+
+ private:
+  static constexpr int kFewFailures = 2;
+  static constexpr int kPause = 30;
+  static constexpr std::int64_t kLeastNs = 1'000;
+  int failures_ = 0;
+};
 
 }  // namespace penstock::engine

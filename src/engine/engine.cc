@@ -1,4 +1,4 @@
-// The engine's life: start, stop, the consumer's side, wake-ups.
+// The engine's life: start, stop, wake-ups.
 #include "engine/engine.h"
 
 #include <cxxabi.h>
@@ -17,31 +17,12 @@ namespace {
 // How long a worker stays with one pipeline before it looks at the others of its pool.
 constexpr std::int64_t kTurnNs = 1'000'000;
 
-// Longer timeouts mean for ever: ten years.
-constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'000;
-
 // A second thread has to bring more than it costs: a wake-up, a sleep, and taking turns at the
 // lock.
 constexpr double kWorthWakingNs = 10'000;
 
 // A waiting consumer is called at the latest after so many results.
 constexpr int kPassedOver = 64;
-
-// A consumer looks for an item for a moment before it goes to sleep: see worth_spinning().
-constexpr std::int64_t kShortSpinNs = 2'000;
-constexpr std::int64_t kLongSpinNs = 20'000;
-constexpr double kOverheadNs = 50;  // of the engine, per task
-
-// A waiting consumer sees to it that nothing was forgotten after this long, and then at intervals
-// that grow.
-constexpr std::int64_t kFirstSliceNs = 1'000'000;
-constexpr std::int64_t kLongestSliceNs = 16'000'000;
-
-Error forked() {
-  return Error(Code::unsupported,
-               "this pipeline belongs to the parent process: threads do not survive fork(); build "
-               "a new pipeline in the child");
-}
 
 }  // namespace
 
@@ -162,6 +143,7 @@ void Engine::request_stop() {
   std::lock_guard hold(lock_);
   if (state_ != State::running) return;
   stopping_.store(true);
+  consumer_called_.store(true, std::memory_order_relaxed);
   consumer_cond_.notify_all();
 }
 
@@ -173,6 +155,7 @@ Status Engine::stop(std::chrono::nanoseconds timeout, bool keep_sink) {
     std::lock_guard hold(lock_);
     if (state_ == State::stopped) return {};
     stopping_.store(true);
+    consumer_called_.store(true, std::memory_order_relaxed);
     consumer_cond_.notify_all();
     const std::int64_t deadline = now_ns() + std::min(timeout.count(), kLongestNs);
     stop_waiting_++;
@@ -323,7 +306,10 @@ bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) const {
 }
 
 void Engine::carry_out(Chores& chores) {
-  if (chores.consumer) consumer_cond_.notify_one();
+  if (chores.consumer) {
+    consumer_called_.store(true, std::memory_order_relaxed);
+    consumer_cond_.notify_one();
+  }
   for (std::size_t lane = 0; chores.lanes != 0; ++lane, chores.lanes >>= 1) {
     if (chores.lanes & 1) lanes_[lane].lane->wake();
   }
@@ -365,154 +351,6 @@ bool Engine::exchange(int lane, Claim& claim, bool more, Chores& chores) {
   const bool found = more && claim_next(lane, 1, claim);
   leave(chores);
   return found;
-}
-
-Delivery Engine::get_item(std::chrono::nanoseconds timeout) {
-  if (process_ != process_number()) return {Delivery::Kind::failed, {}, forked()};
-  if (!stopping()) {
-    if (std::optional<Item> item = next_in_hand()) {
-      return {Delivery::Kind::item, std::move(*item), {}};
-    }
-  }
-  Delivery delivery;
-  Chores chores;
-  if (timeout.count() != 0) spin_for_item();
-  {
-    std::unique_lock hold(lock_);
-    if (state_ == State::built) {
-      return {Delivery::Kind::failed,
-              {},
-              Error(Code::invalid_argument, "get_item: the pipeline is not running; call start")};
-    }
-    if (!stopping()) sink_->release(std::exchange(hand_.places, 0));  // it is empty
-    const bool ready = wait_for_item(hold, timeout);
-    delivery = deliver();
-    if (delivery.kind == Delivery::Kind::item) {
-      sink_stats_.requests++;
-      sink_stats_.ready += ready ? 1 : 0;
-      fill_hand();
-    }
-    spin_ns_ = worth_spinning();
-    // A consumer that leaves the sink half full will be back before the workers run dry.
-    leave(chores, 2 * sink_->size() >= sink_->capacity());
-  }
-  carry_out(chores);
-  return delivery;
-}
-
-// A sleep and a wake-up cost more than a short wait.
-void Engine::spin_for_item() const {
-  const auto nothing = [&] { return sink_hint_.load(std::memory_order_relaxed) == 0; };
-  if (!nothing()) return;
-  const std::int64_t until = now_ns() + spin_ns_;
-  do {
-    for (int i = 0; i < 16 && nothing(); ++i) relax();
-  } while (nothing() && now_ns() < until);
-}
-
-// How long it is worth looking for an item before going to sleep: if all stages are quick, twice
-// the time in which they bring the next few, unless that is long.
-std::int64_t Engine::worth_spinning() const {
-  double gap_ns = 0;
-  for (const auto& stage : stages_) {
-    if (!stage->quick()) return kShortSpinNs;
-    gap_ns += stage->mean_ns + kOverheadNs;
-  }
-  gap_ns *= std::min(sink_->capacity(), Stage::kBurst);
-  return gap_ns > kLongSpinNs / 2 ? kShortSpinNs : static_cast<std::int64_t>(2 * gap_ns);
-}
-
-// True: there was no need to wait.
-bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout) {
-  if (!sink_->empty() || stopping() || timeout.count() == 0) return !sink_->empty();
-  const std::int64_t began = now_ns();
-  const bool for_ever = timeout.count() < 0 || timeout.count() > kLongestNs;
-  const std::int64_t deadline = for_ever ? kLongestNs : began + timeout.count();
-  std::int64_t slice = kFirstSliceNs;
-  while (sink_->empty() && !stopping()) {
-    const std::int64_t now = now_ns();
-    if (!for_ever && now >= deadline) break;
-    const std::int64_t until = std::min(deadline, now + slice);
-    consumer_waiting_ = true;
-    consumer_cond_.wait_until(lock_, until);
-    consumer_waiting_ = false;
-    if (!sink_->empty() || stopping() || now_ns() < until) continue;
-    // A task that used to be quick may be slow this time, and the wake-ups it was to save are
-    // missing now. They are made up for, less and less often.
-    slice = std::min(2 * slice, kLongestSliceNs);
-    Chores chores;
-    call_lanes(false, true, chores);
-    if (chores.empty()) continue;
-    hold.unlock();
-    carry_out(chores);
-    hold.lock();
-  }
-  sink_stats_.wait_seconds += static_cast<double>(now_ns() - began) * 1e-9;
-  return false;
-}
-
-std::optional<Item> Engine::next_in_hand() {
-  std::lock_guard hold(hand_.lock);
-  if (hand_.next == hand_.items.size()) return std::nullopt;
-  hand_.delivered++;
-  return std::move(hand_.items[hand_.next++]);
-}
-
-// While items come quickly the consumer takes half a sink of them at once.
-void Engine::fill_hand() {
-  const auto quick = [](const Stage* producer) { return producer->quick(); };
-  if (!std::all_of(sink_->producers.begin(), sink_->producers.end(), quick)) return;
-  std::lock_guard hold(hand_.lock);
-  hand_.items.clear();
-  hand_.next = 0;
-  while (hand_.places < sink_->capacity() / 2 && !sink_->empty()) {
-    Item& head = sink_->front();
-    if (head.is<Mark>() || head.is<Failure>()) break;
-    sink_->sample_size();
-    hand_.items.push_back(sink_->pop());
-    sink_->reserve(1);
-    hand_.places++;
-  }
-}
-
-// What lies at the head of the sink, for the consumer.
-Delivery Engine::deliver() {
-  if (stopping()) {
-    if (state_ == State::stopped) {
-      if (std::optional<Item> item = next_in_hand()) {
-        return {Delivery::Kind::item, std::move(*item), {}};
-      }
-    }
-    if (state_ != State::stopped || sink_->empty()) {
-      return {
-          Delivery::Kind::failed, {}, Error(Code::closed, "get_item: the pipeline was stopped")};
-    }
-  }
-  if (sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
-  Item& head = sink_->front();
-  if (const Mark* mark = head.get_if_is<Mark>()) {
-    if (*mark == Mark::end) {  // stays, for the next time it is asked for
-      if (failure_) return {Delivery::Kind::failed, {}, *failure_};
-      return {Delivery::Kind::end, {}, {}};
-    }
-    sink_->pop();
-    return {Delivery::Kind::epoch_end, {}, {}};
-  }
-  sink_->sample_size();
-  Item item = sink_->pop();
-  for (Stage* producer : sink_->producers) {
-    if (producer->condition == Condition::blocked) producer->touch(now());
-  }
-  if (Failure* failure = item.get_if_is<Failure>()) {
-    // What comes after a delivered failure is not delivered: the failure is the end.
-    Error error = std::move(failure->error);
-    for (Stage* producer : sink_->producers) mute(*producer);
-    drop_queue(*sink_);
-    sink_->push(Item::of(Mark::end));
-    failure_.emplace(error);
-    return {Delivery::Kind::failed, {}, std::move(error)};
-  }
-  return {Delivery::Kind::item, std::move(item), {}};
 }
 
 void Engine::wake(ParkedTask& task) {

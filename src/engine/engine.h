@@ -9,7 +9,8 @@
 //   claim.cc     which task is next
 //   run.cc       carrying it out, without the lock
 //   publish.cc   what becomes of the results; marks, failures
-//   engine.cc    life: start, stop, the consumer, wake-ups
+//   consumer.cc  the consumer's side of the sink
+//   engine.cc    life: start, stop, wake-ups
 //   statistics.cc
 #pragma once
 
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/clock.h"
 #include "engine/graph.h"
 #include "engine/lock.h"
 #include "engine/queue.h"
@@ -115,7 +117,8 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   // With keep_sink, items that wait at the sink can still be taken afterwards.
   Status stop(std::chrono::nanoseconds timeout, bool keep_sink = false);
   void request_stop();  // no task starts any more, the consumer is let go; stop() must follow
-  Delivery get_item(std::chrono::nanoseconds timeout);
+  // With back_to_wait, a consumer that finds nothing promises to come back at once and to wait.
+  Delivery get_item(std::chrono::nanoseconds timeout, bool back_to_wait = false);
   PipelineStats stats() const;
   std::vector<FailureReport> failures() const;
   std::vector<FatalFailure> fatal_failures() const;
@@ -190,17 +193,19 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void drop_queue(Queue& queue);
   void end_if_over(Stage& stage);
 
+  // consumer.cc
+  void plan_waiting();
+  bool wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout);
+  void call_lanes_and_spin(std::unique_lock<Mutex>& hold, bool force, std::int64_t until);
+  Delivery deliver();
+  std::optional<Item> next_in_hand();
+  void fill_hand();
+
   // engine.cc
   std::unique_lock<Mutex> enter(Claim& claim);
   void leave(Chores& chores, bool consumer_is_served = false);  // ends a critical section
   void call_lanes(bool consumer_is_served, bool force, Chores& chores);
   bool worth_waking(const Stage& stage, bool consumer_is_served) const;
-  void spin_for_item() const;
-  std::int64_t worth_spinning() const;
-  bool wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout);
-  Delivery deliver();
-  std::optional<Item> next_in_hand();
-  void fill_hand();
   void discard_all(bool keep_sink);
   std::string stuck_stages() const;
   std::int64_t now() noexcept;
@@ -210,7 +215,8 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   CondVar idle_cond_;  // no task is running any more
   State state_ = State::built;
   std::atomic<bool> stopping_{false};
-  bool consumer_waiting_ = false;
+  bool consumer_waiting_ = false;             // and nobody has called it yet
+  std::atomic<bool> consumer_called_{false};  // since it began to wait
   int consumer_passed_over_ = 0;  // chances to wake the waiting consumer that were not taken
   int stop_waiting_ = 0;          // threads inside stop()
   int running_ = 0;               // tasks of all stages
@@ -228,7 +234,9 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Queue* sink_ = nullptr;
   std::atomic<int> sink_hint_{0};  // the sink's size, for a consumer that spins before it sleeps
   Hand hand_;
+  Patience patience_;         // the consumer's
   std::int64_t spin_ns_ = 0;  // how long the consumer looks for an item before it sleeps
+  bool takes_turns_ = false;  // see plan_waiting()
   std::shared_ptr<PoolState> pool_;
   std::vector<LaneUse> lanes_;  // the pool is the first
   OnFailure on_failure_;

@@ -19,4 +19,10 @@ std::uint64_t process_number() noexcept {
   return forks.load(std::memory_order_relaxed);
 }
 
+Error forked() {
+  return Error(Code::unsupported,
+               "this pipeline belongs to the parent process: threads do not survive fork(); build "
+               "a new pipeline in the child");
+}
+
 }  // namespace penstock::engine

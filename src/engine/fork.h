@@ -4,9 +4,14 @@
 
 #include <cstdint>
 
+#include "penstock/error.h"
+
 namespace penstock::engine {
 
 // Differs between a process and its forked children. A plain load, no system call.
 std::uint64_t process_number() noexcept;
+
+// What a child is told that uses a pipeline of its parent.
+Error forked();
 
 }  // namespace penstock::engine

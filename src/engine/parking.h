@@ -25,6 +25,7 @@ class Parking {
     std::atomic<bool> called{false};
     bool asleep = false;
     CondVar cond;
+    Patience patience;
   };
 
   bool idle() const noexcept { return idle_.load(std::memory_order_seq_cst) > 0; }
@@ -42,10 +43,15 @@ class Parking {
     return place.called.exchange(false, std::memory_order_relaxed);
   }
 
-  // Returns when a waker has chosen this thread.
-  void park(Place& place) {
-    // The next task often comes within a microsecond; a sleep and a wake-up cost five.
-    for (int i = 0; i < kSpins && !place.called.load(std::memory_order_relaxed); ++i) relax();
+  // Returns when a waker has chosen this thread. The next task often comes within microseconds; a
+  // sleep and a wake-up cost more.
+  void park(Place& place, std::int64_t spin_ns) {
+    const auto called = [&] { return place.called.load(std::memory_order_relaxed); };
+    const std::int64_t until = now_ns() + place.patience.ns(spin_ns);
+    do {
+      for (int i = 0; i < 16 && !called(); ++i) relax();
+    } while (!called() && now_ns() < until);
+    called() ? place.patience.found() : place.patience.gave_up();
     std::lock_guard hold(lock_);
     place.asleep = true;
     while (!place.called.load(std::memory_order_relaxed)) place.cond.wait(lock_);
@@ -67,8 +73,6 @@ class Parking {
   }
 
  private:
-  static constexpr int kSpins = 256;
-
   Mutex lock_;
   std::vector<Place*> places_;  // of idle threads that nobody has called yet
   std::atomic<int> idle_{0};    // how many these are

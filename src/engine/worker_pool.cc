@@ -25,6 +25,10 @@ unsigned usable_cores() {
 
 namespace engine {
 
+namespace {
+constexpr std::int64_t kSpinNs = 10'000;  // before an idle worker sleeps
+}
+
 void PoolState::attach(std::shared_ptr<Engine> engine) {
   std::lock_guard hold(lock_);
   engines_.push_back(std::move(engine));
@@ -72,7 +76,7 @@ void PoolState::run(unsigned worker) {
       // A sleeping worker must not keep a finished pipeline alive.
       engines.clear();
       version = ~std::uint64_t{0};
-      parking_.park(place);
+      parking_.park(place, kSpinNs);
     }
   }
 }
