@@ -12,7 +12,7 @@ using namespace penstock;
 
 Result<ImageOp> chosen(const std::uint8_t* c) {
   const auto number = [&](int i) { return std::int64_t(c[i]) - 4; };  // a few are negative
-  const Size size{number(4), number(5)};
+  const Size size{number(4) / 4, number(5) / 4};
   const Filter filter = Filter(c[8] % 6);
   switch (c[0] % 17) {
     case 0:
@@ -25,7 +25,7 @@ Result<ImageOp> chosen(const std::uint8_t* c) {
     case 3:
       return crop_op({number(6) / 4, number(7) / 4, number(9) / 4, number(10) / 4});
     case 4:
-      return center_crop_op({size.height / 4, size.width / 4});
+      return center_crop_op(size);
     case 5: {
       PadSpec spec{number(6) / 4, number(7) / 4, number(9) / 4, number(10) / 4};
       spec.mode = PadMode(c[8] % 3);
@@ -54,8 +54,7 @@ Result<ImageOp> chosen(const std::uint8_t* c) {
     case 14:
       return random_resized_crop_op(size, {0.1, 1.0, 0.3, double(c[6]) / 32}, filter);
     case 15:
-      return c[7] & 1 ? random_crop_op({size.height / 4, size.width / 4})
-                      : random_flip_op(double(c[4]) / 200, c[6] & 1);
+      return c[7] & 1 ? random_crop_op(size) : random_flip_op(double(c[4]) / 200, c[6] & 1);
     default:
       return color_jitter_op({double(number(4)) / 64, 0.5, double(c[6]) / 64});
   }
@@ -68,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Result<ImageOp> op = chosen(data);
   if (!op) return 0;
   const int channels = 1 + data[1] % 4;
-  const std::int64_t width = 1 + data[2] % 80, height = 1 + data[3] % 80;
+  const std::int64_t width = 1 + data[2] % 60, height = 1 + data[3] % 40;
   const std::int64_t gap = data[11] % 4;
   // Exactly as large as the image, so that a sanitizer sees one byte too many.
   std::vector<std::uint8_t> pixels(
