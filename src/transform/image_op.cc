@@ -7,6 +7,7 @@
 #include "transform/orientation.h"
 #include "transform/pixels_op.h"
 #include "transform/resample.h"
+#include "transform/resize_spec.h"
 #include "transform/view_checks.h"
 
 namespace penstock {
@@ -100,7 +101,8 @@ Result<ImageOp> resize_op(Size size, Filter filter, std::optional<Box> box) {
 }
 
 Result<ImageOp> resize_short_op(std::int64_t side, Filter filter) {
-  if (side <= 0) return bad("size must be positive, got " + std::to_string(side));
+  if (side <= 0 || side > max_side)
+    return bad("size must be 1 to 2^24, got " + std::to_string(side));
   return pixels_op(
       "resize",
       [side](const ConstImageView& image) -> Result<PixelSize> {

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "transform/resize_spec.h"
+
 namespace penstock::media {
 namespace {
 
@@ -15,8 +17,8 @@ Status check(const CropRequest& request) {
   if (!(request.flip >= 0 && request.flip <= 1)) {
     return bad("flip must be a probability, 0 to 1, not " + std::to_string(request.flip));
   }
-  if (request.resize_short && *request.resize_short <= 0) {
-    return bad("resize_short must be positive, not " + std::to_string(*request.resize_short));
+  if (const auto side = request.resize_short; side && (*side <= 0 || *side > max_side)) {
+    return bad("resize_short must be 1 to 2^24, not " + std::to_string(*side));
   }
   if (request.random) {
     if (!request.size) return bad("a random crop needs a size");

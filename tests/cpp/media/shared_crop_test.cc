@@ -135,6 +135,10 @@ TEST(CropRequest, what_cannot_be_is_refused) {
   EXPECT_TRUE(refused([](CropRequest& r) { r.random->min_ratio = 0; }));
   EXPECT_TRUE(refused([](CropRequest& r) { r.random.reset(), r.resize_short = 5; }));
   EXPECT_TRUE(refused([](CropRequest& r) { r.random.reset(), r.resize_short = -5; }));
+  EXPECT_TRUE(refused([](CropRequest& r) {
+    r = CropRequest();
+    r.resize_short = INT64_MAX;
+  }));
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ TEST(ImageOp, what_can_never_work_is_refused_when_it_is_made) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(resize_op({0, 5}, Filter::box, {}).ok());
   EXPECT_FALSE(resize_short_op(-1, Filter::box).ok());
+  EXPECT_FALSE(resize_short_op(INT64_MAX, Filter::box).ok());
   EXPECT_FALSE(crop_op({-1, 0, 5, 5}).ok());
   EXPECT_FALSE(crop_op({0, 0, 5, 0}).ok());
   EXPECT_FALSE(center_crop_op({5, -5}).ok());
