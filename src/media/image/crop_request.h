@@ -33,8 +33,8 @@ struct CropRequest {
 // Error: the request asks for what cannot be, whatever the picture.
 Status check(const CropRequest& request);
 
-// Draws the flip, then the crop, each whether or not it is needed, so that neither changes the
-// other. Sides and places are rounded as torchvision's Resize and CenterCrop do. Error: the request
+// Draws the flip, whatever its probability, and then the crop, so that neither changes the other.
+// Sides and places are rounded as torchvision's Resize and CenterCrop do. Error: the request
 // asks for what cannot be, such as a centre larger than the picture.
 Result<CropResize> plan_crop(const CropRequest& request, std::int64_t width, std::int64_t height,
                              RandomStream& random);
