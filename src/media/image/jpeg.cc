@@ -1,7 +1,10 @@
 // JPEG through JpegReader: the header's facts and whole pictures.
 #include "media/image/jpeg.h"
 
+#include <cstring>
+
 #include "media/image/codecs.h"
+#include "media/image/exif.h"
 
 namespace penstock::media {
 namespace {
@@ -78,6 +81,28 @@ Native native_of(JpegColour colour) {
       return Native::cmyk;
   }
   return Native::rgb;
+}
+
+int jpeg_orientation(std::span<const std::uint8_t> bytes) noexcept {
+  constexpr std::uint8_t kApp1 = 0xE1, kStartOfScan = 0xDA, kEnd = 0xD9;
+  std::size_t at = 2;
+  while (at + 4 <= bytes.size()) {
+    if (bytes[at] != 0xFF) return 1;
+    const std::uint8_t marker = bytes[at + 1];
+    if (marker == 0xFF) {  // fill
+      ++at;
+      continue;
+    }
+    if (marker == kStartOfScan || marker == kEnd) return 1;
+    const std::size_t length = std::size_t(bytes[at + 2]) << 8 | bytes[at + 3];
+    if (length < 2 || length > bytes.size() - at - 2) return 1;
+    const auto body = bytes.subspan(at + 4, length - 2);
+    if (marker == kApp1 && body.size() > 6 && std::memcmp(body.data(), "Exif\0\0", 6) == 0) {
+      return exif_orientation(body.subspan(6));
+    }
+    at += 2 + length;
+  }
+  return 1;
 }
 
 const Codec kJpegCodec = {ImageFormat::jpeg, "JPEG", sniff, info, decode};

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>  // before jpeglib.h, which needs FILE
-#include <cstring>
 #include <string>
 
-#include "media/image/exif.h"
+#include "media/image/jpeg_scan.h"
 
 namespace penstock::media {
 namespace {
@@ -95,7 +94,10 @@ struct JpegReader::State {
   jpeg_progress_mgr progress{};
   JpegHeader header;
   std::span<const std::uint8_t> bytes;
+  JpegSetup setup;
   std::int64_t first_col = 0;
+  std::int64_t rows_read = 0;  // of the region
+  ScanDecoder scan;
   bool created = false;
 
   // Runs `body`, which calls libjpeg and owns nothing. False when libjpeg gave up.
@@ -119,6 +121,23 @@ struct JpegReader::State {
 
   void abandon() {
     if (created) jpeg_abort_decompress(&decoder);
+    scan.reset();
+  }
+
+  bool read_header() {
+    return run([&] {
+      jpeg_mem_src(&decoder, bytes.data(), static_cast<unsigned long>(bytes.size()));
+      jpeg_read_header(&decoder, TRUE);
+    });
+  }
+
+  // From the header to the next row that is wanted.
+  Status begin(bool by_library);
+  // After our own decoder of the scan gave up: goes on at the same row with libjpeg's.
+  Status begin_again() {
+    abandon();
+    if (!read_header()) return failure();
+    return begin(true);
   }
 };
 
@@ -149,12 +168,7 @@ Status JpegReader::open(std::span<const std::uint8_t> bytes, bool strict) {
   s.bytes = bytes;
   s.errors.strict = strict;
   if (bytes.empty()) return Error(Code::corrupt, "JPEG: no bytes");
-  if (!s.run([&] {
-        jpeg_mem_src(&s.decoder, bytes.data(), static_cast<unsigned long>(bytes.size()));
-        jpeg_read_header(&s.decoder, TRUE);
-      })) {
-    return s.failure();
-  }
+  if (!s.read_header()) return s.failure();
   const jpeg_decompress_struct& d = s.decoder;
   if (d.num_components != 1 && d.num_components != 3 && d.num_components != 4) {
     s.abandon();
@@ -173,32 +187,45 @@ const JpegHeader& JpegReader::header() const {
 
 Status JpegReader::start(const JpegSetup& setup) {
   State& s = *state_;
-  jpeg_decompress_struct& d = s.decoder;
+  s.setup = setup;
+  s.rows_read = 0;
+  return s.begin(false);
+}
+
+Status JpegReader::State::begin(bool by_library) {
+  jpeg_decompress_struct& d = decoder;
   d.scale_num = 1;
   d.scale_denom = unsigned(setup.scale);
   d.out_color_space = space_of(setup.colour);
   d.dct_method = JDCT_ISLOW;  // IFAST saves 2% of the time and costs tens of decibels
-  d.do_fancy_upsampling = setup.fancy ? TRUE : FALSE;
-  if (!s.run([&] { jpeg_start_decompress(&d); })) return s.failure();
+  // Without smoothing libjpeg merges upsampling and colour conversion. Versions up to 3.1 then
+  // write to memory that is not theirs when rows are skipped (its issue 915).
+  d.do_fancy_upsampling = setup.fancy || setup.region.y + rows_read > 0 ? TRUE : FALSE;
+  if (!run([&] { jpeg_start_decompress(&d); })) return failure();
+  if (by_library || !scan.attach(d)) scan.detach();
 
   const Rect& region = setup.region;
   const std::int64_t width = d.output_width, height = d.output_height;
   if (region.x < 0 || region.y < 0 || region.width <= 0 || region.height <= 0 ||
       region.width > width - region.x || region.height > height - region.y) {
-    s.abandon();
+    abandon();
     return Error(Code::invalid_argument, "JPEG: the region lies outside the picture");
   }
-  s.first_col = 0;
+  first_col = 0;
   const std::int64_t margin = setup.fancy ? kMargin : 0;
   const std::int64_t left = std::max<std::int64_t>(0, region.x - margin);
   const std::int64_t right = std::min(width, region.x + region.width + margin);
   if (width > kNarrow && right - left < width) {
     JDIMENSION offset = JDIMENSION(left), length = JDIMENSION(right - left);
-    if (!s.run([&] { jpeg_crop_scanline(&d, &offset, &length); })) return s.failure();
-    s.first_col = d.output_width == JDIMENSION(width) ? 0 : offset;
+    if (!run([&] { jpeg_crop_scanline(&d, &offset, &length); })) return failure();
+    first_col = d.output_width == JDIMENSION(width) ? 0 : offset;
+    // What libjpeg transforms back: whole MCUs.
+    const std::int64_t mcu = 8 / setup.scale * (header.components == 1 ? 1 : d.max_h_samp_factor);
+    scan.keep_columns(first_col / mcu, (first_col + d.output_width + mcu - 1) / mcu);
   }
-  if (region.y > 0 && !s.run([&] { jpeg_skip_scanlines(&d, JDIMENSION(region.y)); })) {
-    return s.failure();
+  const std::int64_t above = region.y + rows_read;
+  if (above > 0 && !run([&] { jpeg_skip_scanlines(&d, JDIMENSION(above)); })) {
+    return scan.gave_up() ? begin_again() : failure();
   }
   return {};
 }
@@ -219,20 +246,23 @@ int JpegReader::rows_at_once() const {
 Status JpegReader::read_rows(std::uint8_t* to, std::ptrdiff_t row_bytes, std::int64_t count) {
   State& s = *state_;
   jpeg_decompress_struct& d = s.decoder;
-  const bool done = s.run([&] {
+  const std::int64_t first = s.rows_read;
+  const auto read = [&] {
     constexpr JDIMENSION kRows = 16;
     JSAMPROW rows[kRows];
-    std::uint8_t* next = to;
-    for (std::int64_t left = count; left > 0;) {
-      const JDIMENSION wanted = left < std::int64_t(kRows) ? JDIMENSION(left) : kRows;
+    while (s.rows_read < first + count) {
+      std::uint8_t* const next = to + std::ptrdiff_t(s.rows_read - first) * row_bytes;
+      const auto wanted = JDIMENSION(std::min<std::int64_t>(first + count - s.rows_read, kRows));
       for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = next + std::ptrdiff_t(i) * row_bytes;
       const JDIMENSION got = jpeg_read_scanlines(&d, rows, wanted);
       if (got == 0) ERREXIT(&d, JERR_INPUT_EOF);
-      next += std::ptrdiff_t(got) * row_bytes;
-      left -= got;
+      s.rows_read += got;
     }
-  });
-  if (!done) return s.failure();
+  };
+  while (!s.run(read)) {
+    if (!s.scan.gave_up()) return s.failure();
+    if (Status again = s.begin_again(); !again) return again;
+  }
   if (d.out_color_space == JCS_CMYK) {
     // Adobe writes ink as 255 - ink, and everybody followed; Pillow always inverts, so do we.
     for (std::int64_t y = 0; y < count; ++y) {
@@ -264,28 +294,6 @@ Status JpegReader::finish() {
   s.abandon();
   if (!ends) return Error(Code::corrupt, "JPEG: the file ends before the picture does");
   return {};
-}
-
-int jpeg_orientation(std::span<const std::uint8_t> bytes) noexcept {
-  constexpr std::uint8_t kApp1 = 0xE1, kStartOfScan = 0xDA, kEnd = 0xD9;
-  std::size_t at = 2;
-  while (at + 4 <= bytes.size()) {
-    if (bytes[at] != 0xFF) return 1;
-    const std::uint8_t marker = bytes[at + 1];
-    if (marker == 0xFF) {  // fill
-      ++at;
-      continue;
-    }
-    if (marker == kStartOfScan || marker == kEnd) return 1;
-    const std::size_t length = std::size_t(bytes[at + 2]) << 8 | bytes[at + 3];
-    if (length < 2 || length > bytes.size() - at - 2) return 1;
-    const auto body = bytes.subspan(at + 4, length - 2);
-    if (marker == kApp1 && body.size() > 6 && std::memcmp(body.data(), "Exif\0\0", 6) == 0) {
-      return exif_orientation(body.subspan(6));
-    }
-    at += 2 + length;
-  }
-  return 1;
 }
 
 }  // namespace penstock::media

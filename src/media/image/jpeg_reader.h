@@ -34,7 +34,7 @@ struct JpegHeader {
 struct JpegSetup {
   int scale = 1;  // 1, 2, 4 or 8: the picture is read at 1 / scale of its size, rounded up
   JpegColour colour = JpegColour::rgb;  // cmyk for four components, and only for them
-  bool fancy = true;                    // smooth chroma; false: repeat it, which is faster
+  bool fancy = true;                    // smooth chroma; false: it may be repeated, which is faster
   Rect region;                          // in scaled pixels, inside the picture
 };
 
@@ -75,8 +75,5 @@ class JpegReader {
 inline std::int64_t scaled_size(std::int64_t size, int scale) {
   return (size + scale - 1) / scale;
 }
-
-// EXIF orientation, 1 to 8, from a JPEG's own markers; 1 where there is none.
-int jpeg_orientation(std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace penstock::media
