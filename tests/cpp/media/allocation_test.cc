@@ -29,29 +29,31 @@ constexpr std::size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 }  // namespace
 
-// For the whole test program; they do what the usual ones do, and count.
-void* operator new(std::size_t size) {
+// For the whole test program; they do what the usual ones do, and count. Not inlined: GCC would see
+// `free` where it expects `delete`.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   return counted_or_throw(size, kUsual);
 }
-void* operator new(std::size_t size, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted_or_throw(size, std::size_t(alignment));
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return counted(size, kUsual);
 }
-void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment,
+                                     const std::nothrow_t&) noexcept {
   return counted(size, std::size_t(alignment));
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::align_val_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
