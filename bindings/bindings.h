@@ -8,6 +8,7 @@ namespace penstock::bindings {
 // void bind_<room>(nanobind::module_& m);  defined in <room>.cc, called in module.cc
 void bind_core(nanobind::module_& m);
 void bind_data(nanobind::module_& m);
+void bind_formats(nanobind::module_& m);
 void bind_image(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
 void bind_transform(nanobind::module_& m);

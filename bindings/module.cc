@@ -36,5 +36,6 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_pipeline(m);
   penstock::bindings::bind_transform(m);
   penstock::bindings::bind_image(m);
+  penstock::bindings::bind_formats(m);
   penstock::bindings::bind_data(m);
 }

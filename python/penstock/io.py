@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -34,6 +34,7 @@ __all__ = [
     "decode_image_fields",
     "encode_image",
     "image_info",
+    "iter_tar",
     "load_image",
 ]
 
@@ -310,6 +311,58 @@ def decode_image_fields(
     if flipped is not None:
         result[flipped] = shown[4]
     return result
+
+
+def iter_tar(
+    src: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | BytesLike,
+    *,
+    fields: Sequence[str] = (),
+    max_member: int = 1 << 30,
+    on_error: Literal["raise", "skip"] = "raise",
+    errors: list[str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Samples of tars, from front to back, as WebDataset groups them; no index is needed.
+
+    Neighbours whose names are the same up to the first dot are a sample: a dict with "__key__" (a
+    str) and a field per extension (bytes). Reading goes on without the GIL. One bad sample costs no
+    other: after an exception the iterator goes on with the next one.
+
+    Args:
+        src: A path, a pattern such as "train-{000..146}.tar" or "train-*.tar", a list of these, or
+            the bytes of a tar. gzip and zstd are unpacked on the way.
+        fields: Give these only; empty: all.
+        max_member: Larger members make their sample an error.
+        on_error: "raise" raises for a bad sample, "skip" passes over it.
+        errors: Receives the reason for each one that was skipped.
+
+    Raises:
+        ValueError: A sample is damaged, or was cut off.
+        IndexError: A member is larger than `max_member`.
+        OSError: A file cannot be read.
+
+    >>> import io, tarfile
+    >>> file = io.BytesIO()
+    >>> with tarfile.open(fileobj=file, mode="w") as tar:
+    ...     for name, data in [("7.txt", b"seven"), ("7.cls", b"3"), ("8.txt", b"eight")]:
+    ...         member = tarfile.TarInfo(name)
+    ...         member.size = len(data)
+    ...         tar.addfile(member, io.BytesIO(data))
+    >>> for sample in iter_tar(file.getvalue()):
+    ...     print(sample)
+    {'__key__': '7', 'txt': b'seven', 'cls': b'3'}
+    {'__key__': '8', 'txt': b'eight'}
+    """
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be raise or skip, not {on_error}")
+    skipped = None
+    if on_error == "skip":
+        skipped = [] if errors is None else errors
+    source: Any = src
+    if isinstance(src, str | os.PathLike):
+        source = [os.fspath(src)]
+    elif isinstance(src, list | tuple):
+        source = [os.fspath(path) for path in src]
+    return _core.iter_tar(source, list(fields), max_member, skipped)
 
 
 def encode_image(

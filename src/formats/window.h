@@ -8,6 +8,7 @@
 // views into it. If nobody does, the same block is filled again and again, which keeps it in cache.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,7 +31,11 @@ class Window {
   // Both must outlive the window.
   Window(storage::Stream& stream, BufferPool& pool, Reading reading,
          std::size_t block = std::size_t(256) << 10)
-      : stream_(&stream), pool_(&pool), reading_(reading), block_size_(block) {}
+      : stream_(&stream),
+        pool_(&pool),
+        reading_(reading),
+        block_size_(std::size_t(std::clamp<std::uint64_t>(stream.size().value_or(block),
+                                                          std::uint64_t(4) << 10, block))) {}
 
   // Bytes [offset, offset + size), fewer at the end of the stream. Valid until the next call, or
   // for as long as their memory is held. An Error comes again with every call that needs more.

@@ -304,6 +304,55 @@ def decode_image_batch(files: Sequence[object], request: ImageRequest, boxes: Se
 def encode_image(array: Any, format: str, quality: int, subsampling: str, progressive: bool, level: int, lossless: bool) -> bytes:
     """An image file; see penstock.io.encode_image."""
 
+class Records:
+    """Records of files, by number."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, index: int) -> dict[str, object]:
+        """
+        A record: bytes as memoryviews that share memory, text as str, labels as int.
+        """
+
+    def read_many(self, indices: list[int]) -> list[dict[str, object]]:
+        """Several records; neighbours in a file are read together."""
+
+    def name(self, index: int) -> str:
+        """The file and the key in it."""
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields."""
+
+    @property
+    def mean_bytes(self) -> int:
+        """The mean size of a record."""
+
+    @property
+    def digest(self) -> int:
+        """Of counts and names relative to the root."""
+
+    def findings(self) -> dict[str, int]:
+        """What was passed over, damaged or missing."""
+
+def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0) -> Records:
+    """
+    Opens tar shards, a folder of images or a list of files, and indexes what needs it.
+    """
+
+class TarIterator:
+    """Samples of tars, from front to back."""
+
+    def __iter__(self) -> TarIterator: ...
+
+    def __next__(self) -> dict[str, object]: ...
+
+    def findings(self) -> dict[str, int]:
+        """What was passed over, damaged or missing so far."""
+
+def iter_tar(source: Any, fields: list[str], max_member: int, errors: list[str] | None) -> TarIterator:
+    """See penstock.io.iter_tar."""
+
 class Order:
     """Which record is at which position: arithmetic, no list."""
 
