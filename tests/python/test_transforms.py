@@ -1,6 +1,7 @@
 """Each transform gives Pillow's or NumPy's pixels, alone and in pipelines; chance is keyed."""
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -388,6 +389,24 @@ def test_a_bad_item_fails_alone() -> None:
     assert run() == 3
     with pytest.raises(PipelineFailure):
         run(max_failures=1)
+
+
+def test_python_goes_on_while_an_op_works() -> None:
+    started, ended = threading.Event(), threading.Event()
+    pixels = np.zeros((4000, 4000, 3), np.uint8)
+
+    def work() -> None:
+        started.set()
+        ops.resize((3999, 3999), "lanczos")(pixels)
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    time.sleep(0.01)  # were the GIL held, this would come back when the op is done
+    went_on = not ended.is_set()
+    thread.join()
+    assert went_on
 
 
 def test_threads_do_not_disturb_each_other() -> None:
