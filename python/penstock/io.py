@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -320,12 +320,13 @@ def iter_tar(
     max_member: int = 1 << 30,
     on_error: Literal["raise", "skip"] = "raise",
     errors: list[str] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> _core.TarIterator:
     """Samples of tars, from front to back, as WebDataset groups them; no index is needed.
 
     Neighbours whose names are the same up to the first dot are a sample: a dict with "__key__" (a
     str) and a field per extension (bytes). Reading goes on without the GIL. One bad sample costs no
-    other: after an exception the iterator goes on with the next one.
+    other: after an exception the iterator goes on with the next one. Its method `findings()` tells
+    what was passed over so far, as a dict of counts.
 
     Args:
         src: A path, a pattern such as "train-{000..146}.tar" or "train-*.tar", a list of these, or
