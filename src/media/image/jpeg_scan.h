@@ -45,7 +45,7 @@ struct ScanPair {
 };
 
 struct ScanTable {
-  static constexpr int kLookBits = 11;
+  static constexpr int kLookBits = 10;
   static constexpr unsigned kLookSize = 1U << kLookBits;
   // By the next kLookBits bits. A code that is longer, or none, is no symbol.
   ScanSymbol symbols[kLookSize];

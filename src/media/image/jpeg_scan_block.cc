@@ -43,6 +43,10 @@ HWY_INLINE ScanSymbol Single(const ScanTable& table, std::uint64_t buffer) {
   return HWY_LIKELY(symbol.total != 0) ? symbol : long_symbol(table, buffer);
 }
 
+// Bits are refilled for several steps at once, because the next look-up waits for them.
+constexpr unsigned kStepsPerRefill = 4;
+static_assert(kStepsPerRefill * ScanTable::kLookBits <= 56);
+
 template <bool kKeep>
 bool Decode(std::span<const ScanBlock> blocks, ScanBits& state, std::int32_t* last_dc,
             JBLOCKROW* to) {
@@ -60,17 +64,19 @@ bool Decode(std::span<const ScanBlock> blocks, ScanBits& state, std::int32_t* la
     Consume(bits, first.total);
 
     const ScanTable& table = *block.ac;
-    for (unsigned k = 0; k < 63;) {
-      Refill(bits);
+    for (unsigned k = 0, step = 0; k < 63; ++step) {
+      if (step % kStepsPerRefill == 0) Refill(bits);
       const ScanPair pair = table.pairs[bits.buffer >> (64 - ScanTable::kLookBits)];
       const unsigned k1 = k + pair.advance1;
       // No whole symbol, or a second one that is of the next block.
       if (HWY_UNLIKELY((k1 >= 63) & (pair.advance2 != 0))) {
+        Refill(bits);
         const ScanSymbol symbol = Single(table, bits.buffer);
         if (symbol.total == 0) return false;
         k += symbol.advance;
         if (kKeep) out[kNatural[k]] = JCOEF(magnitude(bits.buffer, symbol.length, symbol.size));
         Consume(bits, symbol.total);
+        step = kStepsPerRefill - 1;
         continue;
       }
       k = k1 + pair.advance2;
