@@ -205,6 +205,11 @@ void add_image(PlanBuilder& plan, const std::vector<ImageFieldSpec>& fields,
                                                    ? Dims{h, w, c}
                                                    : Dims{c, h, w}});
     }
+    if (!field.array && request.crop.size) {
+      const auto channels = static_cast<std::size_t>(channels_of(field.options.mode));
+      plan.row_bytes +=
+          static_cast<std::size_t>(request.crop.size->height * request.crop.size->width) * channels;
+    }
     work.fields.push_back(std::move(field));
   }
   plan.add(must(data::image_step(std::move(work))));
@@ -266,7 +271,8 @@ DataRun* start_run(const PlanBuilder& plan, const Order& order, const std::vecto
                    const LoaderMemory& memory, std::uint64_t seed, std::uint64_t rank,
                    std::uint64_t world, std::uint64_t batch, const std::string& ends,
                    std::uint64_t epoch, std::uint64_t start, int prefetch, int threads,
-                   const std::string& on_error, nb::object on_batch, nb::object report) {
+                   const std::string& on_error, nb::object on_batch, nb::object stream,
+                   nb::object report) {
   static const std::map<std::string_view, data::Ends> kinds = {
       {"pad", data::Ends::pad}, {"even", data::Ends::even}, {"short", data::Ends::brief}};
   RunSettings settings;
@@ -277,12 +283,12 @@ DataRun* start_run(const PlanBuilder& plan, const Order& order, const std::vecto
   settings.threads = threads;
   settings.skip_failed = on_error == "skip";
   return new DataRun(plan, plan.plan(order, sources_of(leaves), seed, on_error == "replace"),
-                     memory, settings, std::move(on_batch), std::move(report));
+                     memory, settings, std::move(on_batch), std::move(stream), std::move(report));
 }
 
 // None at the end, else (batch, rows left, number, [(position, sample, exception, is_io,
-// is_filling), ...], exception of the batch or None). The batch is a dict of columns, or what
-// on_batch made of it.
+// is_filling), ...], exception of the batch or None, rows, state of the stream). The batch is a
+// dict of columns, or what on_batch made of it.
 nb::object next_batch(DataRun& run) {
   const data::BatchPtr batch = run.next();
   if (batch == nullptr) return nb::none();
@@ -299,7 +305,11 @@ nb::object next_batch(DataRun& run) {
   } else if (!batch->failure) {
     value = columns_of(*batch);
   }
-  return nb::make_tuple(value, batch->kept, batch->number, errors, failure);
+  const nb::object state = batch->state
+                               ? nb::borrow(static_cast<const PyValue*>(batch->state.get())->get())
+                               : nb::object(nb::none());
+  return nb::make_tuple(value, batch->kept, batch->number, errors, failure, batch->rows.valid,
+                        state);
 }
 
 nb::list stage_stats(const DataRun& run) {
@@ -396,7 +406,7 @@ void bind_data(nb::module_& m) {
                       nb::type_slots(collectable<DataRun>), "Batches of one epoch.")
       .def(nb::new_(&start_run), "plan"_a, "order"_a, "leaves"_a, "memory"_a, "seed"_a, "rank"_a,
            "world"_a, "batch"_a, "ends"_a, "epoch"_a, "start"_a, "prefetch"_a, "threads"_a,
-           "on_error"_a, "on_batch"_a.none(), "report"_a)
+           "on_error"_a, "on_batch"_a.none(), "stream"_a.none(), "report"_a)
       .def("next", &next_batch, nb::sig("def next(self) -> tuple[typing.Any, ...] | None"))
       .def("stop", &DataRun::stop, "timeout"_a)
       .def("stats", &stage_stats, nb::sig("def stats(self) -> list[dict[str, typing.Any]]"));

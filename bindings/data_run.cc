@@ -67,6 +67,39 @@ Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
   }
 }
 
+// Batches of a stream, as Python's iterator hands them out. What it raises is the last batch's
+// failure, so that all earlier ones are delivered.
+StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
+  auto over = std::make_shared<bool>(false);
+  auto number = std::make_shared<std::uint64_t>(0);
+  return [rows, settings, over, number](Context& ctx) {
+    if (*over) return Step::done;
+    auto batch = std::make_shared<data::Batch>();
+    batch->number = (*number)++;
+    batch->epoch = settings.epoch;
+    try {
+      PyObject* next = PyIter_Next(rows->get());
+      if (next == nullptr && PyErr_Occurred() == nullptr) return Step::done;
+      if (next == nullptr) throw nb::python_error();
+      const nb::tuple round = nb::steal<nb::tuple>(next);
+      for (nb::handle sample : nb::cast<nb::list>(round[1])) {
+        batch->work.emplace_back().row = to_row(sample);
+      }
+      batch->rows = {nb::cast<std::uint64_t>(round[0]), settings.share.world, batch->work.size(),
+                     nb::cast<std::uint64_t>(round[2])};
+      batch->state = std::make_shared<PyValue>(PyValue::borrow(round[3].ptr()));
+    } catch (nb::python_error& error) {
+      error.restore();
+      *over = true;
+      batch->work.resize(1);  // a row, so that the batch comes through; nothing of it is left
+      batch->work[0].state = data::RowState::removed;
+      batch->failure = pending_error(nullptr);
+    }
+    ctx.emit(Item::of(std::move(batch)));
+    return Step::again;
+  };
+}
+
 // One pool of native workers for all loaders that do not ask for threads of their own.
 std::shared_ptr<WorkerPool> shared_workers() {
   static std::mutex lock;
@@ -107,8 +140,8 @@ void PlanBuilder::call(nb::object function, std::string name, int concurrency,
 
 data::PlanPtr PlanBuilder::plan(const data::Order& order, std::vector<data::SourcePtr> sources,
                                 std::uint64_t seed, bool replace) const {
-  return std::make_shared<const data::LoaderPlan>(
-      data::LoaderPlan{order, std::move(sources), own_steps, segments, slots, seed, replace});
+  return std::make_shared<const data::LoaderPlan>(data::LoaderPlan{
+      order, std::move(sources), own_steps, segments, slots, row_bytes, seed, replace});
 }
 
 int PlanBuilder::call_threads() const {
@@ -129,11 +162,14 @@ nb::dict columns_of(data::Batch& batch) {
 }
 
 DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMemory& memory,
-                 const RunSettings& settings, nb::object on_batch, nb::object report)
+                 const RunSettings& settings, nb::object on_batch, nb::object stream,
+                 nb::object report)
     : kept_(builder.kept) {
   const bool batch_calls = !on_batch.is_none();
   const int threads = builder.call_threads() + (batch_calls ? 1 : 0);
-  auto callers = std::make_shared<CallerLane>(threads + (plan->replace && threads > 0 ? 1 : 0), 0);
+  const bool streamed = !stream.is_none();
+  auto callers = std::make_shared<CallerLane>(threads + (plan->replace && threads > 0 ? 1 : 0),
+                                              streamed ? 1 : 0);
 
   data::RunOptions options;
   options.share = settings.share;
@@ -144,6 +180,10 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
   options.encoded = memory.encoded;
   options.collator = memory.collator;
   options.calls = callers;
+  if (streamed) {
+    kept_.push_back(keep(std::move(stream)));
+    options.stream = read_stream(kept_.back(), settings);
+  }
   if (batch_calls) {
     kept_.push_back(keep(std::move(on_batch)));
     options.on_batch = [function = kept_.back(),

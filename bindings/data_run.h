@@ -17,6 +17,7 @@ namespace penstock::bindings {
 struct PlanBuilder {
   std::vector<data::Segment> segments{1};
   std::vector<data::SlotArray> slots;
+  std::size_t row_bytes = 0;
   std::vector<Kept> kept;  // Python functions, for the garbage collector
 
   std::vector<std::vector<data::StepPtr>> own_steps;  // by leaf
@@ -52,9 +53,11 @@ struct RunSettings {
 
 class DataRun {
  public:
-  // `on_batch` (columns as a dict) -> anything; None: there is nothing to do on batches.
+  // `on_batch` (columns as a dict) -> anything; None: there is nothing to do on batches. `stream`:
+  // an iterator over (first position, samples, valid, state), or None.
   DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMemory& memory,
-          const RunSettings& settings, nanobind::object on_batch, nanobind::object report);
+          const RunSettings& settings, nanobind::object on_batch, nanobind::object stream,
+          nanobind::object report);
   ~DataRun();
 
   // The next batch, or null at the end. Raises what is fatal.

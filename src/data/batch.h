@@ -62,6 +62,7 @@ struct Batch {
   std::size_t kept = 0;          // rows that are left
   std::optional<Error> failure;  // of the batch as a whole
   Object result;                 // what a function on the batch made of it
+  Object state;                  // of the stream after this batch
 
   std::uint64_t position(std::size_t row) const noexcept {
     const std::uint64_t at = rows.first + row * rows.stride;

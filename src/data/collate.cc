@@ -291,7 +291,7 @@ void Collator::finish(Batch& batch, const RowName& name) {
       Status fits = check(one.row);
       if (!fits) {
         one.state = RowState::failed;
-        one.error = std::move(fits).error();
+        one.error = std::move(fits).error().of_sample(name(i));
       }
     }
     if (one.state == RowState::open) kept.push_back(i);

@@ -26,6 +26,7 @@ Status run_steps(std::span<const StepPtr> steps, const RowTask& task, Row& row) 
 
 Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Place> places,
                 Row& row) {
+  if (places.empty()) return {};  // rows of a stream come with their fields
   row.fields.clear();
   const RowTask alone{task.key, task.position, task.pool};
   for (const Place& place : places) {
@@ -126,7 +127,7 @@ class Admission {
     for (std::size_t row = batch->rows.valid; row < batch->rows.rows; ++row) {
       plan_->order.locate(batch->epoch, batch->position(row), places.subspan(row * width, width));
     }
-    bytes_ = (slot_bytes_ + options_.collator->row_bytes()) * batch->rows.rows;
+    bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
     for (const Place& place : places) {
       if (place.leaf == Place::kNone) continue;
       bytes_ += static_cast<std::size_t>(plan_->sources[place.leaf]->bytes(place.record));
@@ -175,6 +176,7 @@ class Rows {
   void replace(Batch& batch, std::size_t row) const {
     BatchRow& one = batch.work[row];
     if (!plan_->replace || one.state != RowState::failed || one.error->code() == Code::io) return;
+    if (batch.places.empty()) return;  // a stream has no other rows
     std::vector<Place> others(plan_->order.width());
     for (std::uint32_t k = 0; k < LoaderPlan::kMostDraws; ++k) {
       plan_->order.substitute(batch.epoch, batch.position(row), plan_->seed, k, others);
@@ -191,11 +193,13 @@ class Rows {
   }
 
   std::string name(const Batch& batch, std::size_t row) const {
+    if (batch.places.empty()) return "item " + std::to_string(batch.position(row));
     return plan_->name_of(places(batch, row));
   }
 
  private:
   std::span<const Place> places(const Batch& batch, std::size_t row) const {
+    if (batch.places.empty()) return {};
     const std::size_t width = plan_->order.width();
     return std::span(batch.places).subspan(row * width, width);
   }
@@ -269,9 +273,10 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
                      const std::shared_ptr<const Rows>& rows) {
   builder.stream("rows of batches",
                  [](BatchPtr batch) {
-                   return [batch = std::move(batch),
+                   // Counted now: once the last row is out the batch is no longer ours to look at.
+                   return [batch, rows = batch->work.size(),
                            next = std::size_t{0}]() mutable -> std::optional<OneRow> {
-                     if (next == batch->work.size()) return std::nullopt;
+                     if (next == rows) return std::nullopt;
                      return OneRow{batch, next++};
                    };
                  },
@@ -304,10 +309,14 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
 
 void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& options) {
   const auto rows = std::make_shared<const Rows>(plan, options);
-  // Step functions are copied, batches are not: hence the pointer.
-  const auto admission = std::make_shared<Admission>(plan, options);
-  builder.add_source("admit", [admission](Context& ctx) { return (*admission)(ctx); },
-                     {.queue_size = 1});
+  if (options.stream) {
+    builder.add_source("stream", options.stream, {.queue_size = 1, .lane = options.calls});
+  } else {
+    // Step functions are copied, batches are not: hence the pointer.
+    const auto admission = std::make_shared<Admission>(plan, options);
+    builder.add_source("admit", [admission](Context& ctx) { return (*admission)(ctx); },
+                       {.queue_size = 1});
+  }
   builder.fill<BatchPtr>(
       "rows", [](const BatchPtr& batch) { return batch->work.size(); },
       [rows](BatchPtr& batch, std::size_t row) -> Status {

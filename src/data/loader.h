@@ -56,6 +56,7 @@ struct LoaderPlan {
   std::vector<std::vector<StepPtr>> own_steps;  // work on the records of one leaf; may be shorter
   std::vector<Segment> segments;                // at least one
   std::vector<SlotArray> slots;
+  std::size_t row_bytes = 0;  // that steps are known to take for a row, beside slots
   std::uint64_t seed = 0;
   bool replace = false;  // rows that fail are replaced by others
   static constexpr std::uint32_t kMostDraws = 8;
@@ -78,11 +79,14 @@ struct RunOptions {
   std::uint64_t epoch = 0;
   std::uint64_t start = 0;  // position of the global order
   int prefetch = 2;
-  int threads = 1;                         // native workers, for steps between calls
-  std::shared_ptr<BufferPool> budget;      // for slots, and what else is accounted for
-  std::shared_ptr<BufferPool> encoded;     // for what is read: bounded by what was set aside
-  std::shared_ptr<Collator> collator;      // keeps the schema from run to run
-  std::shared_ptr<Lane> calls;             // where calls run
+  int threads = 1;                      // native workers, for steps between calls
+  std::shared_ptr<BufferPool> budget;   // for slots, and what else is accounted for
+  std::shared_ptr<BufferPool> encoded;  // for what is read: bounded by what was set aside
+  std::shared_ptr<Collator> collator;   // keeps the schema from run to run
+  std::shared_ptr<Lane> calls;          // where calls run
+  // Hands out batches whose rows are there already, in place of `admit`; runs on the lane for
+  // calls.
+  StepFunction stream;
   std::function<Status(Batch&)> on_batch;  // on that lane, batches in order; may be empty
 };
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.data._plan import Leaf, Node, PlanError, Repeat, Sample, Shuffle, Subset
+from penstock.data._plan import Node, PlanError, Repeat, Sample, Shuffle, Subset
 from penstock.data._rows import default_concurrency
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def _filtered(dataset: Dataset, node: Node, fn: Callable[..., Any]) -> Node:
         return replace(node, child=_filtered(dataset, node.child, fn))
     if isinstance(node, Sample):
         raise PlanError("filter: sample() draws anew in each epoch; filter before it")
-    if isinstance(node, Leaf) or not isinstance(node, Shuffle):
-        from penstock.data.dataset import Dataset
+    from penstock.data.dataset import Dataset
 
-        bits, size = _look(Dataset(node, dataset._steps), fn)
-        return Subset(node, bits, size)
-    raise AssertionError
+    below = Dataset(node, dataset._steps)
+    below._opened = dataset._leaves()
+    bits, size = _look(below, fn)
+    return Subset(node, bits, size)
 
 
 def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:

@@ -52,7 +52,7 @@ class EventLoop:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(
-                    target=self._loop.run_forever, name="penstock-loop", daemon=True
+                    target=self._serve, args=(self._loop,), name="penstock-loop", daemon=True
                 ).start()
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
@@ -61,6 +61,14 @@ class EventLoop:
             loop, self._loop = self._loop, None
         if loop is not None:
             loop.call_soon_threadsafe(self._stop, loop)
+
+    def __del__(self) -> None:
+        self.close()
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        loop.run_forever()
+        loop.close()
 
     @staticmethod
     def _stop(loop: asyncio.AbstractEventLoop) -> None:

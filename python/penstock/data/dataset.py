@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from penstock import _core
-from penstock.data import _describe, _fields
+from penstock.data import _describe, _fields, _stream
 from penstock.data._build import RowPlan, make_order, make_rows, open_leaf
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
@@ -45,6 +45,19 @@ if TYPE_CHECKING:
     from penstock.data.loader import Loader
 
 _Names = str | Sequence[str]
+
+
+class LoaderOptions(TypedDict, total=False):
+    """The arguments of :class:`Loader`."""
+
+    threads: int | None
+    memory: int | str
+    prefetch: int
+    seed: int
+    on_error: Literal["raise", "skip", "replace"]
+    max_errors: int | None
+    epoch: int
+    output: Literal["numpy", "torch", "jax", "dlpack"]
 
 
 class Dataset:
@@ -124,6 +137,9 @@ class Dataset:
         return sample
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        if self.sequential:
+            yield from self.shard(0, 1).loader()
+            return
         length = self._order().length
         position = 0
         while length is None or position < length:
@@ -200,7 +216,7 @@ class Dataset:
     def concat(self, other: Dataset) -> Dataset:
         """The samples of this one, then those of the other."""
         nodes, steps = _joined([self, other], "concat")
-        return self._reordered(Concat(nodes), steps)
+        return self._reordered(Concat(nodes), steps, [self, other])
 
     def zip(self, other: Dataset) -> Dataset:
         """Sample i has the fields of both samples i."""
@@ -208,7 +224,7 @@ class Dataset:
             if any(is_python(step) for step in part._steps):
                 raise PlanError("zip: put map() and filter() after zip()")
         nodes = tuple(part._own_steps()._node for part in (self, other))
-        made = self._reordered(Zip(nodes), ())
+        made = self._reordered(Zip(nodes), (), [self, other])
         mine, theirs = self._known_fields(), other._known_fields()
         for name in mine or []:
             if name in (theirs or []):
@@ -241,7 +257,7 @@ class Dataset:
         self._before_batch("filter")
         if self.sequential or any(is_row_work(step) for step in self._steps):
             return self._worked(Filter(fn))
-        return Dataset(evaluate(self, fn), self._steps, self._shard)
+        return self._reordered(evaluate(self, fn))
 
     def decode(self, *kinds: str, **fields: str) -> Dataset:
         """Decodes fields by extension: "cls" an integer, "json", "txt", "npy" an array. Other names
@@ -362,7 +378,7 @@ class Dataset:
             )
         return self
 
-    def loader(self, **options: Any) -> Loader:
+    def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
         """What runs the plan; the arguments are those of :class:`Loader`."""
         from penstock.data.loader import Loader
 
@@ -400,14 +416,20 @@ class Dataset:
                 f".batch({self._batch.size}); after batch() only map() and to() may follow"
             )
 
-    def _reordered(self, node: Node, steps: tuple[Step, ...] | None = None) -> Dataset:
+    def _reordered(
+        self,
+        node: Node,
+        steps: tuple[Step, ...] | None = None,
+        parts: Sequence[Dataset] | None = None,
+    ) -> Dataset:
+        """Another order over the samples of `parts`; by default over those of this dataset."""
         self._before_batch(type(node).__name__.lower())
         made = Dataset(node, self._steps if steps is None else steps, self._shard)
-        known = leaves(node)
-        if len(known) == 1 and known == leaves(self._node):
-            made._opened = self._opened
-        if not made.sequential:
-            made._order()  # what cannot work is said here
+        if made.sequential:
+            _stream.source_of(node)
+            return made
+        made._opened = [leaf for part in parts or [self] for leaf in part._leaves()]
+        made._order()  # what cannot work is said here
         return made
 
     def _worked(self, step: Step) -> Dataset:
@@ -469,7 +491,8 @@ def mix(
         raise PlanError("mix: give at least one dataset")
     numbers = tuple(float(weight) for weight in (weights or [1.0] * len(datasets)))
     nodes, steps = _joined(list(datasets), "mix")
-    return datasets[0]._reordered(Mix(nodes, numbers, _seed(seed), stop == "never"), steps)
+    node = Mix(nodes, numbers, _seed(seed), stop == "never")
+    return datasets[0]._reordered(node, steps, datasets)
 
 
 def _joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from penstock import _core
-from penstock.data import _describe
+from penstock.data import _describe, _stream
 from penstock.data._build import make_rows
 from penstock.data._ledger import Ledger
 from penstock.data._output import converter, first_row
@@ -87,7 +89,12 @@ class Loader:
         self._batch = dataset._batch or Batch(1, False, "pad", False, "NHWC", "uint8", None, None)
         self._whole_batches = dataset._batch is not None
         self._rank = self._find_rank()
-        self._order = dataset._order()
+        # A sequential plan has no order, no leaves and no length of its own.
+        self._sequential = dataset.sequential
+        self._leaves = [] if self._sequential else dataset._leaves()
+        self._order = _core.Order.leaf(0, 0) if self._sequential else dataset._order()
+        self._length = None if self._sequential else self._order.length
+        self._source_state: Any = None
         self._rows = make_rows(dataset._node, dataset._steps, self._seed, threads, self._batch)
         self._convert = converter(output)
         self._on_batch = self._batch_function()
@@ -102,8 +109,10 @@ class Loader:
         self._error_count = 0
         self._errors: list[SampleError] = []
         self._ledger = Ledger()
-        self._iteration: _Iteration | None = None
+        # Weak: an iteration that nobody holds any more ends by itself, and at once.
+        self._iteration: weakref.ref[_Iteration] | None = None
         self._closed = False
+        self._process = os.getpid()
 
     # Who and how many.
 
@@ -121,6 +130,8 @@ class Loader:
 
     def __len__(self) -> int:
         batches = self._batches(0)
+        if self._sequential:
+            raise TypeError("a sequential plan has no length; from_list(list(iterable)) has one")
         if batches is None:
             raise TypeError("an endless dataset has no number of batches; take(n) ends it")
         return batches
@@ -129,26 +140,27 @@ class Loader:
         """The next iteration is over this epoch. After load_state_dict the same epoch goes on."""
         if epoch != self.epoch:
             self._start = self._position = 0
+            self._source_state = None
         self.epoch = epoch
 
     # Iteration.
 
     def __iter__(self) -> Iterator[Any]:
+        self._check_process()
         if self._closed:
             raise RuntimeError("this loader is closed")
-        if self._iteration is not None:
-            self._iteration.end("another iteration of this loader has begun")
+        self._end_iteration("another iteration of this loader has begun")
         start, self._start = self._start, 0
+        state, self._source_state = self._source_state, None
         self._position = start
-        self._iteration = _Iteration(self, start)
-        return self._iteration
+        iteration = _Iteration(self, start, state)
+        self._iteration = weakref.ref(iteration)
+        return iteration
 
     def close(self) -> None:
         """Ends all work. A loader that is not needed any more does so by itself."""
         self._closed = True
-        if self._iteration is not None:
-            self._iteration.end("the loader was closed")
-            self._iteration = None
+        self._end_iteration("the loader was closed")
 
     def __enter__(self) -> Loader:
         return self
@@ -169,15 +181,15 @@ class Loader:
         """The next iteration goes on from there."""
         token = Token.from_dict(state)
         token.check(self._token())
-        length = self._order.length
-        if length is not None and token.position > length:
+        if self._length is not None and token.position > self._length:
             raise ValueError("load_state_dict: the token is damaged: it is beyond the end")
-        if self._iteration is not None:
-            self._iteration.end("a state was loaded")
-            self._iteration = None
+        if self._sequential:
+            _stream.check_resume(self.dataset._node, token.position)
+        self._end_iteration("a state was loaded")
         self.epoch = token.epoch
         self._start = self._position = token.position
         self._error_count = token.errors
+        self._source_state = token.source
 
     def errors(self) -> list[SampleError]:
         """The samples that failed in batches that were delivered."""
@@ -189,7 +201,8 @@ class Loader:
 
     def stats(self) -> dict[str, Any]:
         """Stages of the running epoch, memory, errors."""
-        run = self._iteration.run if self._iteration is not None else None
+        iteration = self._iteration() if self._iteration is not None else None
+        run = iteration.run if iteration is not None else None
         return {
             "stages": run.stats() if run is not None else [],
             "memory": self._memory.stats(),
@@ -200,6 +213,19 @@ class Loader:
         raise NotImplementedError("report() is not there yet; stats() has the numbers")
 
     # Inside.
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                "this loader belongs to another process: it does not survive a fork; make a loader "
+                "after forking"
+            )
+
+    def _end_iteration(self, why: str) -> None:
+        iteration = self._iteration() if self._iteration is not None else None
+        self._iteration = None
+        if iteration is not None:
+            iteration.end(why)
 
     def _find_rank(self) -> Rank:
         if self.dataset._shard is not None:
@@ -235,32 +261,45 @@ class Loader:
 
     def _batches(self, start: int) -> int | None:
         return _core.batches_of(
-            self.rank, self.world, self._batch.size, self._ends, self._order.length, start
+            self.rank, self.world, self._batch.size, self._ends, self._length, start
         )
 
     def _token(self) -> Token:
         epoch, position = self.epoch, self._position
-        if self._order.length is not None and position >= self._order.length:
+        if self._length is not None and position >= self._length:
             epoch, position = epoch + 1, 0
-        leaves = self.dataset._leaves()
-        data = ".".join(f"{leaf.digest:016x}" for leaf in leaves)
-        if len(data) > 200:
-            data = _short(data)
+        plan = _describe.order(self.dataset._node)
+        data = ".".join(f"{leaf.digest:016x}" for leaf in self._leaves)
+        order = _short(plan) if self._sequential else f"{self._order.digest:016x}"
         return Token(
             epoch=epoch,
             position=position,
             errors=self._error_count,
-            data=data,
-            order=f"{self._order.digest:016x}",
-            records=sum(len(leaf) for leaf in leaves),
-            plan=_describe.order(self.dataset._node)[:500],
+            data=data if len(data) < 200 else _short(data),
+            order=order,
+            records=sum(len(leaf) for leaf in self._leaves),
+            plan=plan[:500],
+            source=self._source_state,
         )
 
-    def _start_run(self, start: int) -> _core.DataRun:
+    def _start_run(self, start: int, state: Any) -> _core.DataRun:
+        stream = None
+        if self._sequential:
+            size = self._batch.size
+            stream = _stream.rounds(
+                self.dataset._node,
+                self.epoch,
+                start,
+                state,
+                self.rank,
+                self.world,
+                size,
+                self._ends,
+            )
         return _core.DataRun(
             plan=self._rows.native,
             order=self._order,
-            leaves=self.dataset._leaves(),
+            leaves=self._leaves,
             memory=self._memory,
             seed=self._seed,
             rank=self.rank,
@@ -273,6 +312,7 @@ class Loader:
             threads=self._threads or 0,
             on_error=self._on_error,
             on_batch=self._on_batch,
+            stream=stream,
             report=_report,
         )
 
@@ -299,26 +339,27 @@ class Loader:
 class _Iteration:
     """One pass over an epoch, or over the rest of it."""
 
-    def __init__(self, loader: Loader, start: int) -> None:
+    def __init__(self, loader: Loader, start: int, state: Any) -> None:
         self._loader = loader
         self._start = start
         self._batches = loader._batches(start)
         self._ended: str | None = None
         self._warned = False
-        self.run: _core.DataRun | None = loader._start_run(start)
+        self.run: _core.DataRun | None = loader._start_run(start, state)
 
     def __iter__(self) -> _Iteration:
         return self
 
     def __next__(self) -> Any:
         loader = self._loader
+        loader._check_process()
         while self.run is not None:
             try:
                 got = self.run.next()
                 if got is None:
                     self._exhausted()
                     break
-                value, kept, number, errors, failure = got
+                value, kept, number, errors, failure, valid, state = got
                 loader._judge(errors)
                 if failure is not None:
                     raise failure
@@ -331,7 +372,7 @@ class _Iteration:
                 if not isinstance(error, KeyboardInterrupt):
                     self.end("it has failed")
                 raise
-            self._advance(number)
+            self._advance(number, valid, state)
             if kept > 0:
                 return self._finished(value)
         if self._ended is not None and self._ended != "it has failed":
@@ -357,22 +398,23 @@ class _Iteration:
         loader._iteration = None
         loader.epoch += 1
         loader._position = 0
+        loader._source_state = None
 
-    def _advance(self, number: int) -> None:
+    def _advance(self, number: int, valid: int, state: tuple[int, Any] | None) -> None:
+        """One more batch was received, on all ranks."""
         loader = self._loader
-        length, size, world = loader._order.length, loader._batch.size, loader.world
-        first = self._start + loader.rank + number * size * world
-        count = size
-        if length is not None:
-            count = min(size, max(0, -(-(length - first) // world)))
-        loader._ledger.add(loader.epoch, first, world, count)
-        if self._batches is not None and number + 1 >= self._batches:
-            assert length is not None
-            loader._position = length
+        done = number * loader._batch.size * loader.world
+        first = self._start + loader.rank + done
+        loader._ledger.add(loader.epoch, first, loader.world, valid)
+        if state is not None:
+            loader._position, loader._source_state = state
+        elif self._batches is not None and number + 1 >= self._batches:
+            assert loader._length is not None
+            loader._position = loader._length
         else:
-            loader._position = self._start + (number + 1) * size * world
-            if length is not None:
-                loader._position = min(length, loader._position)
+            loader._position = self._start + done + loader._batch.size * loader.world
+            if loader._length is not None:
+                loader._position = min(loader._length, loader._position)
 
     def _finished(self, value: Any) -> Any:
         loader = self._loader

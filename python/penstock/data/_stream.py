@@ -1,0 +1,107 @@
+"""Sequential plans: an iterable read from front to back, by every rank, each keeping its share."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from penstock import _core
+from penstock.data._plan import Leaf, Node, PlanError, Repeat, Shuffle, Skip, Stream, Take
+
+
+class Rows(NamedTuple):
+    """The rows of a rank in one round: a batch."""
+
+    first: int
+    """The position of the first one; the others follow by `world`."""
+    samples: list[Any]
+    valid: int
+    """From here on they only fill up."""
+    state: tuple[int, Any]
+    """The position after the round, and the state of the iterable; None if it has none."""
+
+
+def source_of(node: Node) -> Stream:
+    while not isinstance(node, Leaf):
+        if not isinstance(node, Shuffle | Take | Skip | Repeat):
+            raise PlanError(
+                f"{type(node).__name__.lower()}: not for a sequential plan; make a list of the "
+                "iterable: from_list(list(iterable))"
+            )
+        node = node.child
+    assert isinstance(node.source, Stream)
+    return node.source
+
+
+def items(node: Node, epoch: int) -> Iterator[Any]:
+    """The samples of an epoch, one after the other."""
+    if isinstance(node, Leaf):
+        assert isinstance(node.source, Stream)
+        yield from node.source.iterable
+    elif isinstance(node, Take):
+        yield from itertools.islice(items(node.child, 0), node.n)
+    elif isinstance(node, Skip):
+        yield from itertools.islice(items(node.child, 0), node.n, None)
+    elif isinstance(node, Shuffle):
+        assert node.window is not None
+        source = items(node.child, epoch)
+        for number in itertools.count():
+            window = list(itertools.islice(source, node.window))
+            if not window:
+                return
+            order = _core.Permutation(len(window), node.seed, epoch, number)
+            yield from (window[order[i]] for i in range(len(window)))
+    else:
+        assert isinstance(node, Repeat)
+        passes = itertools.count() if node.n is None else range(node.n)
+        for number in passes:
+            yield from items(node.child, epoch * (node.n or 0) + number)
+
+
+def can_save(node: Node) -> bool:
+    """Does the state of the iterable, with the position, say all?"""
+    return isinstance(node, Leaf) and hasattr(source_of(node).iterable, "state_dict")
+
+
+def check_resume(node: Node, position: int) -> None:
+    if position == 0 or can_save(node) or source_of(node).resume == "replay":
+        return
+    raise ValueError(
+        "load_state_dict: this iterable cannot be resumed: it has no state_dict, or is shuffled or "
+        'cut afterwards. from_iterable(..., resume="replay") reads again what was read'
+    )
+
+
+def rounds(
+    node: Node, epoch: int, start: int, state: Any, rank: int, world: int, batch: int, ends: str
+) -> Iterator[Rows]:
+    """The batches of a rank from position `start` on."""
+    source = source_of(node).iterable
+    resumed = state is not None and can_save(node)
+    if resumed:
+        source.load_state_dict(state)
+    samples = items(node, epoch)
+    head = [] if resumed else list(itertools.islice(samples, min(world, start)))
+    if not resumed:
+        _skip(samples, start - len(head))
+    position = start
+    while True:
+        whole = list(itertools.islice(samples, batch * world))
+        head += whole[: max(0, world - len(head))]
+        mine = whole[rank::world]
+        valid = len(mine)
+        if ends == "even" and len(whole) < batch * world:
+            return
+        if ends == "pad" and valid < -(-len(whole) // world):
+            # Positions beyond the end stand for the first ones of the epoch.
+            mine.append(head[(valid * world + rank - len(whole)) % len(head)])
+        if not mine:
+            return
+        after = source.state_dict() if can_save(node) else None
+        position += len(whole)
+        yield Rows(position - len(whole) + rank, mine, valid, (position, after))
+
+
+def _skip(samples: Iterator[Any], n: int) -> None:
+    next(itertools.islice(samples, n, n), None)

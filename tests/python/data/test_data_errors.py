@@ -1,0 +1,191 @@
+"""Bad samples: when they are noticed, what becomes of them, what is said."""
+
+import makers
+import numpy as np
+import penstock as ps
+import pytest
+
+
+def images(tmp_path, bad=(7, 30)):
+    return ps.open(makers.image_tars(tmp_path, bad=bad)).decode("cls")
+
+
+def test_raise_throws_when_its_batch_is_due_after_all_earlier_ones(tmp_path):
+    # 18: "raise throws when its batch is due, after all earlier batches"
+    ds = images(tmp_path).decode_image(size=(8, 8)).batch(5)
+    for threads in (1, 4):
+        loader = ds.loader(threads=threads)
+        batches = iter(loader)
+        assert next(batches)["cls"].tolist() == [0, 1, 2, 3, 4]
+        state = loader.state_dict()
+        with pytest.raises((ValueError, NotImplementedError), match="00007") as caught:
+            next(batches)
+        assert "field jpg" in str(caught.value)
+        assert loader.state_dict() == state, "what failed was not received"
+        assert loader.errors() == []
+        assert next(batches, None) is None
+
+
+def test_skip_leaves_a_hole_and_nothing_is_pulled_forward(tmp_path):
+    # 2: "its batch comes out shorter, remaining rows in position order; nothing is pulled forward"
+    loader = images(tmp_path).decode_image(size=(8, 8), exact=True).batch(5).loader(on_error="skip")
+    batches = list(loader)
+    assert [batch["cls"].tolist() for batch in batches[:3]] == [
+        [0, 1, 2, 3, 4],
+        [5, 6, 8, 9],
+        [10, 11, 12, 13, 14],
+    ]
+    assert len(batches) == len(loader) == 10
+    assert [(error.position, error.epoch) for error in loader.errors()] == [(7, 0), (30, 0)]
+    assert "00007" in loader.errors()[0].sample
+    assert loader.stats()["errors"] == 2
+
+
+def test_the_rows_that_are_left_keep_their_own_pixels(tmp_path):
+    ds = images(tmp_path).decode_image(size=(8, 8))
+    for batch in ds.batch(6).loader(on_error="skip", threads=3):
+        for i, label in enumerate(batch["cls"].tolist()):
+            assert np.array_equal(batch["jpg"][i], ds[label]["jpg"])
+
+
+def test_errors_cover_delivered_batches_only(tmp_path):
+    # 18: "errors() and max_errors ... cover delivered batches"
+    loader = images(tmp_path).decode_image(size=(8, 8)).batch(5).loader(on_error="skip", prefetch=8)
+    batches = iter(loader)
+    next(batches)
+    assert loader.errors() == []
+    next(batches)
+    assert len(loader.errors()) == 1
+
+
+def test_max_errors_counts_over_restarts(tmp_path):
+    # 18: "max_errors (per rank; the count is in the token, the list is not)"
+    ds = images(tmp_path).decode_image(size=(8, 8)).batch(5)
+    loader = ds.loader(on_error="skip", max_errors=1)
+    batches = iter(loader)
+    next(batches)
+    next(batches)
+    state = loader.state_dict()
+    assert state["errors"] == 1
+    with pytest.raises(ps.TooManyErrors, match="max_errors is 1"):
+        list(batches)
+    again = ds.loader(on_error="skip", max_errors=1)
+    again.load_state_dict(state)
+    assert again.errors() == []
+    with pytest.raises(ps.TooManyErrors, match="2 samples have failed"):
+        list(again)
+
+
+def test_replace_draws_another_sample_of_the_same_source(tmp_path):
+    # 18: "replace draws a substitute from the same leaf source with key (seed, epoch, position, k)"
+    tar = images(tmp_path).select("jpg", "cls").rename(jpg="image", cls="label")
+    folder = ps.open(makers.image_folder(tmp_path / "folder")).select("image", "label")
+    ds = ps.mix([tar, folder.take(20)], seed=1).decode_image(size=(8, 8))
+    loader = ds.batch(5).loader(on_error="replace")
+    batches = list(loader)
+    assert all(len(batch["label"]) == 5 for batch in batches)
+    assert loader.errors() == []
+    raw = [sample["label"] for sample in ps.mix([tar, folder.take(20)], seed=1)]
+    got = [int(label) for batch in batches for label in batch["label"]]
+    changed = [(i, a, b) for i, (a, b) in enumerate(zip(raw, got, strict=False)) if a != b]
+    assert [a for _, a, _ in changed] == [7]
+    assert makers.whole_epoch(ds.batch(5).loader(on_error="replace", threads=3)) == [
+        makers.plain(batch) for batch in batches
+    ]
+
+
+def test_replace_gives_up_after_eight_draws(tmp_path):
+    # 18: "k up to 8, then raises"
+    source = makers.image_tars(tmp_path, bad=tuple(range(50)))
+    ds = ps.open(source).decode_image(size=(8, 8)).batch(5)
+    with pytest.raises((ValueError, NotImplementedError), match="field jpg"):
+        list(ds.loader(on_error="replace"))
+
+
+def test_replace_works_with_python_maps_and_late_native_steps():
+    def picky(sample):
+        if sample["data"] % 5 == 0:
+            raise RuntimeError("no fives")
+        return {"jpg": makers.jpeg(sample["data"]), "n": sample["data"]}
+
+    ds = ps.from_list(range(40)).map(picky).decode_image("jpg", size=(8, 8)).batch(8)
+    batches = list(ds.loader(on_error="replace", threads=2))
+    got = [int(n) for batch in batches for n in batch["n"]]
+    assert len(got) == 40
+    assert all(n % 5 for n in got)
+    assert [n for i, n in enumerate(got) if i % 5] == [i for i in range(40) if i % 5]
+
+
+def test_a_python_exception_is_the_users_own():
+    class Own(Exception):
+        pass
+
+    def fail(sample):
+        if sample["data"] == 11:
+            raise Own("eleven")
+        return sample
+
+    ds = ps.from_list(range(20)).map(fail).batch(4)
+    batches = iter(ds.loader())
+    assert len([next(batches), next(batches)]) == 2
+    with pytest.raises(Own, match="eleven") as caught:
+        next(batches)
+    assert "item[11]" in "".join(caught.value.__notes__)
+    loader = ds.loader(on_error="skip")
+    assert sum(len(batch["data"]) for batch in loader) == 19
+    assert loader.errors()[0].error == "Own: eleven"
+    with pytest.raises(Own):
+        ps.from_list(range(20)).map(fail)[11]
+
+
+def test_an_empty_batch_is_passed_over_alone_and_an_error_among_ranks():
+    # 2: "A batch with no row left is passed over when W = 1; when W > 1 it raises and says to use
+    # on_error="replace" or an early filter"
+    ds = ps.from_list(range(12)).map(lambda s: s if s["data"] >= 4 else None)
+    assert [batch["data"].tolist() for batch in ds.batch(2).loader()] == [
+        [4, 5],
+        [6, 7],
+        [8, 9],
+        [10, 11],
+    ]
+    with pytest.raises(RuntimeError, match='on_error="replace" or an early filter'):
+        list(ds.shard(0, 2).batch(2).loader())
+
+
+def test_a_map_returning_none_is_no_error():
+    # 2: "a map returning None removes, leaves a hole"
+    loader = ps.from_list(range(6)).map(lambda s: s if s["data"] % 2 else None).batch(3).loader()
+    assert [batch["data"].tolist() for batch in loader] == [[1], [3, 5]]
+    assert loader.errors() == []
+
+
+def test_io_errors_are_raised_whatever_the_policy(tmp_path):
+    # 18: "I/O errors are retried, then raised whatever the policy"
+    source = makers.image_tars(tmp_path, shards=1)
+    ds = ps.open(source).batch(5)
+    ds._order()
+    file = tmp_path / "train-000.tar"
+    with open(file, "r+b") as tar:
+        tar.truncate(20_000)
+    for policy in ("skip", "raise"):
+        with pytest.raises((OSError, ValueError), match=r"train-000\.tar"):
+            list(ds.loader(on_error=policy, max_errors=0))
+
+
+def test_a_failing_batch_map_is_raised_in_its_turn():
+    def fail(batch):
+        if 8 in batch["data"]:
+            raise RuntimeError("batch with 8")
+        return batch["data"].tolist()
+
+    batches = iter(ps.from_list(range(20)).batch(4).map(fail).loader(on_error="skip"))
+    assert [next(batches), next(batches)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(RuntimeError, match="batch with 8"):
+        next(batches)
+
+
+def test_missing_files_and_bad_patterns(tmp_path):
+    with pytest.raises((FileNotFoundError, ValueError), match="nothing-here"):
+        ps.open(tmp_path / "nothing-here-*.tar")
+    with pytest.raises((FileNotFoundError, OSError), match="absent"):
+        ps.open(tmp_path / "absent.tar")

@@ -1,0 +1,145 @@
+"""Sequential plans: iterables, read from front to back."""
+
+import itertools
+
+import makers
+import penstock as ps
+import pytest
+
+
+class Numbers:
+    """Counts, and can say where it is."""
+
+    def __init__(self, n):
+        self.n, self.at, self.loaded = n, 0, None
+
+    def __iter__(self):
+        start, self.loaded = self.loaded or 0, None
+        for number in range(start, self.n):
+            self.at = number + 1
+            yield number
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.loaded = state["at"]
+
+
+def numbers(loader):
+    return [int(x) for batch in loader for x in batch["data"]]
+
+
+def test_samples_come_as_they_are_read():
+    ds = ps.from_iterable(range(10))
+    assert ds.sequential
+    loader = ds.map(lambda sample: {"data": sample["data"] * 2}).batch(4).loader()
+    assert [batch["data"].tolist() for batch in loader] == [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18]]
+    assert loader.epoch == 1
+    assert numbers(loader) == list(range(0, 20, 2))
+    assert [sample["data"] for sample in ds] == list(range(10))
+
+
+def test_len_and_global_shuffle_raise_and_name_the_fix():
+    # 12: "len and global shuffle raise and name the fix"
+    ds = ps.from_iterable(range(10))
+    for wrong in (lambda: len(ds), lambda: ds.shuffle(), lambda: ds[3], lambda: ds.concat(ds)):
+        with pytest.raises((ps.PlanError, TypeError), match="list"):
+            wrong()
+    with pytest.raises(TypeError, match="no length"):
+        len(ds.batch(2).loader())
+
+
+def test_a_window_is_read_permuted_and_emitted():
+    # 12: "shuffle(window=n) reads n, permutes, emits"
+    ds = ps.from_iterable(range(50)).shuffle(seed=1, window=20)
+    order = numbers(ds.batch(7).loader())
+    assert sorted(order[:20]) == list(range(20))
+    assert sorted(order[40:]) == list(range(40, 50))
+    assert order[:20] != list(range(20))
+    assert order != numbers(ds.batch(7).loader(epoch=1))
+    assert order == numbers(ds.batch(3).loader(threads=3))
+    assert sorted(numbers(ds.skip(10).take(5).batch(2).loader())) == sorted(order[10:15])
+    assert len(numbers(ps.from_iterable(range(5)).repeat(3).batch(2).loader())) == 15
+
+
+def test_each_rank_reads_all_and_keeps_its_stride():
+    # 12: "each rank reads all and keeps its stride"
+    for ends in ("pad", "short"):
+        ranks = [
+            numbers(ps.from_iterable(range(23)).shard(r, 4).batch(3, ends=ends).loader())
+            for r in range(4)
+        ]
+        valid = [ranks[r][: len(range(r, 23, 4))] for r in range(4)]
+        assert valid == [list(range(r, 23, 4)) for r in range(4)]
+        assert {len(rank) for rank in ranks} == ({6} if ends == "pad" else {5, 6})
+    assert ranks[3][-1] == 19
+    dropped = [
+        numbers(ps.from_iterable(range(23)).shard(r, 4).batch(2, drop_last=True).loader())
+        for r in range(4)
+    ]
+    assert dropped == [list(range(r, 16, 4)) for r in range(4)]
+
+
+def test_resume_uses_the_source_or_replays_or_raises():
+    # 12: "resume uses the source's own state_dict if it has one, else raises unless
+    # resume="replay""
+    loader = ps.from_iterable(range(20)).batch(3).loader()
+    next(iter(loader))
+    with pytest.raises(ValueError, match='resume="replay"'):
+        ps.from_iterable(range(20)).batch(3).loader().load_state_dict(loader.state_dict())
+
+    def rest(make):
+        loader = make().batch(3).loader(prefetch=4)
+        batches = iter(loader)
+        head = [int(x) for batch in itertools.islice(batches, 2) for x in batch["data"]]
+        state = loader.state_dict()
+        assert state["position"] == 6
+        other = make().batch(4).loader()
+        other.load_state_dict(state)
+        return head + numbers(other)
+
+    assert rest(lambda: ps.from_iterable(range(20), resume="replay")) == list(range(20))
+    shuffled = rest(lambda: ps.from_iterable(range(20), resume="replay").shuffle(window=8))
+    assert sorted(shuffled) == list(range(20))
+    sources = []
+
+    def counted():
+        sources.append(Numbers(20))
+        return ps.from_iterable(sources[-1])
+
+    assert rest(counted) == list(range(20))
+
+
+def test_an_iterable_that_fails_does_so_after_what_it_gave():
+    def broken():
+        yield from range(7)
+        raise OSError("the line is dead")
+
+    for ds in (ps.from_iterable(broken()), ps.from_iterable(broken()).map(dict)):
+        batches = iter(ds.batch(2).loader())
+        assert [next(batches)["data"].tolist() for _ in range(3)] == [[0, 1], [2, 3], [4, 5]]
+        with pytest.raises(OSError, match="the line is dead"):
+            next(batches)
+
+
+def test_late_filters_and_images_work_on_streams():
+    ds = ps.from_iterable([makers.jpeg(i) for i in range(6)])
+    (batch,) = ds.decode_image("data", size=(8, 8)).batch(6).loader()
+    assert batch["data"].shape == (6, 8, 8, 3)
+    odd = ps.from_iterable(range(6)).filter(lambda sample: sample["data"] % 2)
+    assert numbers(odd.batch(3).loader()) == [1, 3, 5]
+
+
+def test_endless_iterables_are_read_only_as_far_as_needed():
+    read = []
+
+    def count():
+        for i in itertools.count():
+            read.append(i)
+            yield i
+
+    loader = ps.from_iterable(count()).batch(4).loader(prefetch=1)
+    next(iter(loader))
+    loader.close()
+    assert len(read) < 100
