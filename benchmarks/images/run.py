@@ -90,14 +90,16 @@ def start(mode: str, case: str, name: str, *more: str) -> dict[str, Any] | str:
     return spawn(command, str(PEERS / folder) if folder else "")
 
 
-def run(key: str, rounds: int, quick: bool) -> None:
+def run(key: str, rounds: int, quick: bool, only: list[str]) -> None:
     case = CASES[key]
     count = case.images
     if quick:
         count = max(count // 3 // case.work["batch"], 2) * case.work["batch"]
     checks: dict[str, str] = {}
     missing: dict[str, str] = {}
-    for name in case.contenders:
+    for name in only or case.contenders:
+        if name not in case.contenders:
+            continue
         got = start("--check", key, name)
         if isinstance(got, str):
             missing[name] = got
@@ -192,6 +194,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a third of the images, three rounds")
     parser.add_argument("--rounds", type=int, help="how often each contender runs (5)")
     parser.add_argument("--install-peers", action="store_true")
+    parser.add_argument("--only", action="append", default=[], help="a contender; may be repeated")
     options = parser.parse_args()
     unknown = set(options.cases) - set(CASES)
     if unknown:
@@ -204,7 +207,7 @@ def main() -> None:
     rounds = options.rounds or (3 if options.quick else 5)
     print(f"{machine()}. {rounds} rounds, taking turns; two threads unless it says one.")
     for key in options.cases or CASES:
-        run(key, rounds, options.quick)
+        run(key, rounds, options.quick, options.only)
 
 
 if __name__ == "__main__":
