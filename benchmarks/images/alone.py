@@ -28,15 +28,13 @@ def penstock(pictures: Sequence[Picture], work: Work) -> Iterator[Any]:
         for picture in pictures:
             yield images.decode_image(files[picture.path])[None]
         return
-    # A PPM file is its pixels behind a line of text: nothing is decoded, all is resizing.
-    raw = {
-        path: b"P6 %d %d 255\n" % image.size + np.asarray(image).tobytes()
-        for path, image in pixels_of(pictures).items()
-    }
-    side = (work.size, work.size)
+    from penstock import ops
+
+    arrays = {path: np.asarray(image) for path, image in pixels_of(pictures).items()}
+    resize = ops.resize((work.size, work.size), "bicubic")
     yield READY
     for picture in pictures:
-        yield images.decode_image(raw[picture.path], side, interpolation="bicubic")[None]
+        yield resize(arrays[picture.path])[None]
 
 
 def pillow(pictures: Sequence[Picture], work: Work) -> Iterator[Any]:
