@@ -1,6 +1,7 @@
 """The command ``penstock``. A subcommand is one function that adds its parser and its action."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="penstock", description="A data-loading engine for model training."
     )
     commands = parser.add_subparsers(metavar="command", required=True)
-    for add in (_add_version, _add_demo):
+    for add in (_add_version, _add_demo, _add_index):
         add(commands)
     options = parser.parse_args(arguments)
     code: int = options.action(options)
@@ -42,3 +43,36 @@ def _add_demo(commands: Any) -> None:
     commands.add_parser("demo", help="show what it does, on this machine").set_defaults(
         action=action
     )
+
+
+def _add_index(commands: Any) -> None:
+    def action(options: argparse.Namespace) -> int:
+        from penstock import _core
+
+        try:
+            records = _core.open_records(
+                options.source,
+                "tar",
+                checksums=options.checksums,
+                refresh=options.refresh,
+                threads=options.threads,
+            )
+        except (OSError, ValueError, NotImplementedError) as error:
+            print(f"penstock index: {error}", file=sys.stderr)
+            return 1
+        print(f"{len(records)} samples with {', '.join(records.fields)}")
+        found = {name: count for name, count in records.findings().items() if count}
+        if found:
+            print(", ".join(f"{name}: {count}" for name, count in found.items()))
+        return 0
+
+    parser = commands.add_parser("index", help="index tar shards ahead of time")
+    parser.add_argument("source", nargs="+", help="shards or patterns: train-{000..146}.tar")
+    parser.add_argument(
+        "--checksums", action="store_true", help="with a hash of each member: reads are verified"
+    )
+    parser.add_argument(
+        "--refresh", action="store_true", help="make the index anew, whatever is there"
+    )
+    parser.add_argument("--threads", type=int, default=0, help="shards at a time")
+    parser.set_defaults(action=action)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock import io
 from penstock._core import open_records
+from penstock.cli import main
 
 FORMATS = {
     "ustar": tarfile.USTAR_FORMAT,
@@ -282,6 +283,20 @@ def test_a_sidecar_that_does_not_fit_is_refused_and_refreshed_on_request(tmp_pat
         open_records([str(path)])
     assert len(open_records([str(path)], refresh=True)) == 30
     assert len(open_records([str(path)])) == 30
+
+
+def test_the_index_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for s in range(2):
+        (tmp_path / f"t-{s}.tar").write_bytes(write_tar([*shard(3), ("README", b"no sample")]))
+    pattern = str(tmp_path / "t-{0..1}.tar")
+    assert main(["index", pattern, "--checksums"]) == 0
+    assert capsys.readouterr().out == "6 samples with __key__, jpg, cls\nunnamed: 2\n"
+    assert (tmp_path / "t-1.tar.psidx").exists()
+    (tmp_path / "t-0.tar").write_bytes(write_tar(shard(40)))
+    assert main(["index", pattern]) == 1
+    assert "--refresh" in capsys.readouterr().err
+    assert main(["index", pattern, "--refresh"]) == 0
+    assert capsys.readouterr().out.startswith("43 samples")
 
 
 def test_missing_shards_and_patterns_without_match_are_named(tmp_path: Path) -> None:
