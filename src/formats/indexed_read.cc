@@ -160,50 +160,70 @@ void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPoo
   std::sort(wanted.begin(), wanted.end(),
             [&](const Wanted& a, const Wanted& b) { return rank(a) < rank(b); });
 
-  std::vector<storage::Range> ranges;
-  std::vector<storage::MergedRange> merged;
   for (std::size_t first = 0; first < wanted.size();) {
-    ranges.clear();
     const Wanted& leader = wanted[first];
+    std::size_t count = 1;
     const auto fits = [&](const Wanted& each) {
       return each.extent.pieces == 1 && each.found.shard == leader.found.shard;
     };
-    while (first + ranges.size() < wanted.size() && fits(wanted[first + ranges.size()])) {
-      ranges.push_back(wanted[first + ranges.size()].extent.range);
+    if (fits(leader)) {
+      while (first + count < wanted.size() && fits(wanted[first + count])) ++count;
+      read_shard(std::span(wanted).subspan(first, count), pool);
+    } else {
+      read_alone(leader, pool);
     }
-    storage::merge(ranges, {}, merged);
-    for (const storage::MergedRange& one : merged) {
-      const std::span<Wanted> group(wanted.data() + first + one.first, one.count);
-      if (one.count > 1 && read_together(group, one.range, pool)) continue;
-      for (const Wanted& each : group) read_alone(each, pool);
+    first += count;
+  }
+}
+
+// Records of one shard, in the order of the file: neighbours become one read, and all reads are
+// handed over together. What cannot be read in company is tried alone, to see which of them fails.
+void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool) const {
+  std::vector<storage::Range> ranges;
+  for (const Wanted& each : wanted) ranges.push_back(each.extent.range);
+  std::vector<storage::MergedRange> merged;
+  storage::merge(ranges, {}, merged);
+  struct Group {
+    std::span<const Wanted> members;
+    std::uint64_t offset;
+    Buffer memory;
+  };
+  std::vector<Group> groups;
+  std::vector<storage::Read> reads;
+  const auto file = files_.open(wanted[0].found.shard);
+  for (const storage::MergedRange& one : merged) {
+    const std::span<const Wanted> members = wanted.subspan(one.first, one.count);
+    std::size_t keys = 0;
+    for (const Wanted& each : members) keys += each.found.entry.key.size();
+    const auto size = std::size_t(one.range.size);
+    Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size + keys, 1));
+    if (!memory || !file) {
+      for (const Wanted& each : members) read_alone(each, pool);
+      continue;
     }
-    if (ranges.empty()) read_alone(leader, pool);
-    first += std::max<std::size_t>(ranges.size(), 1);
+    reads.push_back({one.range.offset, memory->bytes().first(size)});
+    groups.push_back({members, one.range.offset, *std::move(memory)});
+  }
+  std::vector<Status> outcomes(reads.size());
+  if (!reads.empty()) (*file)->read_batch(reads, outcomes);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::size_t key_at = reads[g].into.size();
+    for (const Wanted& each : groups[g].members) {
+      if (!outcomes[g].ok()) {
+        read_alone(each, pool);
+        continue;
+      }
+      const auto place = [&](const Index::Part& part) { return part.offset - groups[g].offset; };
+      *each.outcome = make_fields(each.found, groups[g].memory, key_at, place, *each.into);
+      if (!each.outcome->ok()) each.into->clear();
+      key_at += each.found.entry.key.size();
+    }
   }
 }
 
 void IndexedRecords::read_alone(const Wanted& wanted, BufferPool& pool) const {
   *wanted.outcome = read_found(wanted.found, wanted.extent, pool, *wanted.into);
   if (!wanted.outcome->ok()) wanted.into->clear();
-}
-
-// False if nothing was read; then each is tried by itself, to see which of them fails.
-bool IndexedRecords::read_together(std::span<Wanted> group, storage::Range range,
-                                   BufferPool& pool) const {
-  std::size_t keys = 0;
-  for (const Wanted& each : group) keys += each.found.entry.key.size();
-  const auto size = std::size_t(range.size);
-  const Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size + keys, 1));
-  const auto file = files_.open(group[0].found.shard);
-  if (!memory || !file || !(*file)->read(range.offset, memory->bytes().first(size))) return false;
-  std::size_t key_at = size;
-  for (const Wanted& each : group) {
-    const auto place = [&](const Index::Part& part) { return part.offset - range.offset; };
-    *each.outcome = make_fields(each.found, *memory, key_at, place, *each.into);
-    if (!each.outcome->ok()) each.into->clear();
-    key_at += each.found.entry.key.size();
-  }
-  return true;
 }
 
 }  // namespace penstock::formats

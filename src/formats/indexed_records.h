@@ -76,7 +76,7 @@ class IndexedRecords final : public Records {
   Status measure(const Found& found, Extent& into) const;
   Status read_found(const Found& found, const Extent& extent, BufferPool& pool, Record& into) const;
   void read_alone(const Wanted& wanted, BufferPool& pool) const;
-  bool read_together(std::span<Wanted> group, storage::Range range, BufferPool& pool) const;
+  void read_shard(std::span<const Wanted> wanted, BufferPool& pool) const;
   template <class Place>
   Status make_fields(const Found& found, const Buffer& memory, std::size_t key_at,
                      const Place& place, Record& into) const;

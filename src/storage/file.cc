@@ -96,16 +96,6 @@ void File::advise(Pattern pattern) const noexcept {
                         pattern == Pattern::random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
 }
 
-void File::will_need(std::uint64_t offset, std::uint64_t size) const noexcept {
-  (void)::posix_fadvise(descriptor_.get(), off_t(offset), off_t(size), POSIX_FADV_WILLNEED);
-}
-
-Result<Stamp> File::stamp_now() const {
-  struct stat info;
-  if (::fstat(descriptor_.get(), &info) != 0) return system_error(errno, "stat", path_);
-  return stamp_from(info);
-}
-
 Result<Stamp> stamp_of(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return system_error(errno, "open", path);

@@ -44,10 +44,6 @@ class File final : public Source {
   Stamp stamp() const noexcept override { return stamp_; }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override;
   void advise(Pattern pattern) const noexcept override;
-  void will_need(std::uint64_t offset, std::uint64_t size) const noexcept override;
-
-  // The stamp that the open file has by now.
-  Result<Stamp> stamp_now() const;
 
   File(std::string path, Descriptor descriptor, Stamp stamp) noexcept
       : path_(std::move(path)), descriptor_(std::move(descriptor)), stamp_(stamp) {}

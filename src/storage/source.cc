@@ -12,8 +12,6 @@ void Source::read_batch(std::span<const Read> reads, std::span<Status> outcomes)
 
 void Source::advise(Pattern) const noexcept {}
 
-void Source::will_need(std::uint64_t, std::uint64_t) const noexcept {}
-
 bool is_url(std::string_view name) noexcept {
   const std::size_t colon = name.find("://");
   return colon != std::string_view::npos && colon > 0 && name.find('/') == colon + 1;

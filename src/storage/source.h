@@ -48,9 +48,7 @@ class Source {
   // latency keeps several under way; this one goes through them in turn.
   virtual void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const;
 
-  // Hints, which may be ignored.
-  virtual void advise(Pattern pattern) const noexcept;
-  virtual void will_need(std::uint64_t offset, std::uint64_t size) const noexcept;
+  virtual void advise(Pattern pattern) const noexcept;  // a hint, which may be ignored
 };
 
 // Opens what `name` names: today a path.
