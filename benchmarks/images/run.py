@@ -135,8 +135,10 @@ def show(case: Case, samples: dict[str, list[dict[str, Any]]], checks: dict[str,
         if taken
     }
     ours = rates.get(case.contenders[0], [])
-    print("| | images/s | lowest to highest | times us | CPU s per 1000 | peak MB | checked |")
-    print("|---|---|---|---|---|---|---|")
+    first = samples.get(case.contenders[0]) or [{"cpu": float("nan"), "images": 1}]
+    our_cpu = statistics.median(1000 * one["cpu"] / one["images"] for one in first)
+    print("| | images/s | range | times us | CPU s per 1000 | times us | peak MB | checked |")
+    print("|---|---|---|---|---|---|---|---|")
     for name, values in sorted(rates.items(), key=lambda one: -statistics.median(one[1])):
         ratio = statistics.median(
             [its / our for its, our in zip(values, ours, strict=False)] or [float("nan")]
@@ -148,6 +150,7 @@ def show(case: Case, samples: dict[str, list[dict[str, Any]]], checks: dict[str,
             f"{min(values):,.0f} to {max(values):,.0f}",
             f"{ratio:.2f}",
             f"{cpu:.2f}",
+            f"{cpu / our_cpu:.2f}",
             f"{max(one['peak'] for one in samples[name]) / 1e6:.0f}",
             checks[name],
         ]
