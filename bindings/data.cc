@@ -354,6 +354,7 @@ nb::dict memory_stats(const LoaderMemory& memory) {
 }  // namespace
 
 void bind_data(nb::module_& m) {
+  bind_byte_view(m);
   bind_order(m);
   bind_leaf(m);
   nb::class_<PlanBuilder>(m, "RowPlan", nb::type_slots(collectable<PlanBuilder>),

@@ -32,14 +32,27 @@ nb::object held(const Object& object) {
   return value == nullptr ? nb::none() : nb::borrow(value->get());
 }
 
+// What memoryviews of raw fields look at: cheap to make, for there is one for each field.
+struct ByteView {
+  Buffer memory;
+  std::span<const std::byte> bytes;
+};
+
+int get_bytes(PyObject* self, Py_buffer* view, int flags) noexcept {
+  const ByteView& bytes = *nb::inst_ptr<ByteView>(self);
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.bytes.data()),
+                           static_cast<Py_ssize_t>(bytes.bytes.size()), 1, flags);
+}
+
+PyType_Slot byte_view_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_bytes)},
+    {0, nullptr},
+};
+
 nb::object view_of(const Bytes& bytes) {
   if (bytes.owner) return held(bytes.owner);
-  const auto size = static_cast<std::int64_t>(bytes.bytes.size());
-  if (size == 0) return checked(PyMemoryView_FromObject(nb::bytes("", 0).ptr()));
-  const auto offset = static_cast<std::size_t>(bytes.bytes.data() - bytes.memory.data());
-  const Tensor tensor = must(Tensor::over(bytes.memory, DType::uint8, {size}, offset));
-  const nb::object view = checked(PyMemoryView_FromObject(nb::cast(tensor).ptr()));
-  return view.attr("toreadonly")();
+  if (bytes.bytes.empty()) return checked(PyMemoryView_FromObject(nb::bytes("", 0).ptr()));
+  return checked(PyMemoryView_FromObject(nb::cast(ByteView{bytes.memory, bytes.bytes}).ptr()));
 }
 
 nb::object text_of(const Text& text) {
@@ -108,6 +121,11 @@ void give(const data::Value& value) {
 }
 
 }  // namespace
+
+void bind_byte_view(nb::module_& m) {
+  nb::class_<ByteView>(m, "ByteView", nb::type_slots(byte_view_slots),
+                       "Bytes of a record; read through a memoryview.");
+}
 
 std::optional<Tensor> to_tensor(nb::handle object) {
   Py_buffer view;

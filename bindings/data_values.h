@@ -17,6 +17,8 @@ nanobind::dict to_python(const data::Row& row);
 // an object. The same memory, kept alive by the value.
 data::Value to_value(nanobind::handle object);
 
+void bind_byte_view(nanobind::module_& m);
+
 // A sample of the user's: a dict, or anything else as {"data": anything}.
 data::Row to_row(nanobind::handle sample);
 

@@ -244,53 +244,78 @@ Result<std::optional<Row>> run_row(const LoaderPlan& plan, std::uint64_t epoch,
 
 namespace {
 
-// A row on its way through calls. Small enough to travel inside an Item.
-struct OneRow {
+// Neighbouring rows of a batch on their way through calls. Small enough to travel inside an Item.
+struct SomeRows {
   BatchPtr batch;
-  std::size_t row = 0;
+  std::uint32_t first = 0, count = 0;
 };
 
-// Rows in the queue between two stages: enough for all who work on them, and for one that is slow.
-int row_queue(int concurrency) {
-  return std::max(64, 2 * concurrency);
+// How many rows travel together: as many as can be without a caller going idle for it.
+std::size_t rows_together(std::size_t rows, int concurrency) {
+  return std::clamp<std::size_t>(rows / (4 * static_cast<std::size_t>(concurrency)), 1, 32);
 }
 
+using RowWork = std::function<void(Batch&, std::size_t)>;
+
 void add_row_stage(PipelineBuilder& builder, std::string name, int concurrency,
-                   std::shared_ptr<Lane> lane, std::function<void(Batch&, std::size_t)> work) {
+                   std::shared_ptr<Lane> lane, RowWork work) {
   builder.pipe(std::move(name),
-               [work = std::move(work)](OneRow one) {
-                 work(*one.batch, one.row);
-                 return one;
+               [work = std::move(work)](Context& ctx) {
+                 SomeRows* some = ctx.item().get<SomeRows>();
+                 for (std::uint32_t i = 0; i < some->count; ++i) {
+                   if (ctx.stopping()) return Step::done;
+                   work(*some->batch, some->first + i);
+                 }
+                 ctx.emit(std::move(ctx.item()));
+                 return Step::done;
                },
                {.concurrency = concurrency,
                 .order = penstock::Order::input,
-                .queue_size = row_queue(concurrency),
+                .queue_size = 4 + 2 * concurrency,
                 .lane = std::move(lane)});
 }
 
 // The calls of a plan and the steps between them.
 void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const RunOptions& options,
                      const std::shared_ptr<const Rows>& rows) {
+  int most = 1;
+  for (const Segment& segment : plan.segments) {
+    if (segment.call) most = std::max(most, segment.concurrency);
+  }
   builder.stream("rows of batches",
-                 [](BatchPtr batch) {
+                 [most](BatchPtr batch) {
                    // Counted now: once the last row is out the batch is no longer ours to look at.
                    return [batch, rows = batch->work.size(),
-                           next = std::size_t{0}]() mutable -> std::optional<OneRow> {
+                           together = rows_together(batch->work.size(), most),
+                           next = std::size_t{0}]() mutable -> std::optional<SomeRows> {
                      if (next == rows) return std::nullopt;
-                     return OneRow{batch, next++};
+                     const std::size_t first = next;
+                     next = std::min(rows, next + together);
+                     return SomeRows{batch, static_cast<std::uint32_t>(first),
+                                     static_cast<std::uint32_t>(next - first)};
                    };
                  },
-                 {.queue_size = row_queue(1)});
-  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
+                 {.queue_size = 4 + 2 * most});
+  const std::size_t last = plan.segments.size();
+  for (std::size_t i = 0; i < last; ++i) {
     const Segment& segment = plan.segments[i];
     if (i > 0 && !segment.steps.empty()) {
       add_row_stage(builder, "steps " + std::to_string(i), std::max(1, options.threads), {},
                     [rows, i](Batch& batch, std::size_t row) { rows->steps(batch, row, i); });
     }
-    if (segment.call) {
-      add_row_stage(builder, segment.call_name, segment.concurrency, options.calls,
-                    [rows, i](Batch& batch, std::size_t row) { rows->call(batch, row, i); });
+    if (!segment.call) continue;
+    // Calls that follow one another, and may run as often at once, are one stage.
+    std::size_t end = i + 1;
+    std::string name = segment.call_name;
+    while (end < last && plan.segments[end].call && plan.segments[end].steps.empty() &&
+           plan.segments[end].concurrency == segment.concurrency) {
+      name += ", " + plan.segments[end++].call_name;
     }
+    add_row_stage(builder, std::move(name), segment.concurrency, options.calls,
+                  [rows, i, end](Batch& batch, std::size_t row) {
+                    for (std::size_t k = i; k < end; ++k) rows->call(batch, row, k);
+                  });
+    i = end - 1;
   }
   if (plan.replace) {
     add_row_stage(builder, "replace", 1, options.calls,
@@ -298,9 +323,9 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
   }
   // Rows come in order: the last one of a batch is the last to arrive.
   builder.pipe("gather",
-               [](OneRow one) -> std::optional<BatchPtr> {
-                 if (one.row + 1 < one.batch->work.size()) return std::nullopt;
-                 return std::move(one.batch);
+               [](SomeRows some) -> std::optional<BatchPtr> {
+                 if (some.first + some.count < some.batch->work.size()) return std::nullopt;
+                 return std::move(some.batch);
                },
                {.queue_size = 1});
 }

@@ -156,7 +156,9 @@ def make_rows(
                 _note_images(plan, step, _after(steps, 0), batch)
     plan.native.leaf = None
     if any(isinstance(leaf.source, Items) for leaf in leaves(node)):
-        plan.native.fetch(fetcher(node), default_concurrency(threads))
+        first = steps[0] if steps else None
+        wanted = first.concurrency if isinstance(first, Map) else None
+        plan.native.fetch(fetcher(node), wanted or default_concurrency(threads))
     ordinal = _Ordinal(first_ordinal)
     last_call = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
     for i, step in enumerate(steps):

@@ -84,7 +84,7 @@ class Call:
         self, step: Map | Filter | Decode, seed: int, ordinal: int, loop: EventLoop
     ) -> None:
         self.with_row = False
-        self.concurrency: int | None = 1
+        self.concurrency: int | None = None
         if isinstance(step, Decode):
             self.name = "decode"
             self.function: Callable[..., Any] = _decode_json(

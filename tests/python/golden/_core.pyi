@@ -353,6 +353,9 @@ class TarIterator:
 def iter_tar(source: Any, fields: list[str], max_member: int, errors: list[str] | None) -> TarIterator:
     """See penstock.io.iter_tar."""
 
+class ByteView:
+    """Bytes of a record; read through a memoryview."""
+
 class Order:
     """Which record is at which position: arithmetic, no list."""
 
