@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 VERSION = 1
@@ -27,7 +27,7 @@ class Token:
     version: int = VERSION
 
     def to_dict(self) -> dict[str, Any]:
-        return {"format": "penstock", **asdict(self)}
+        return {"format": "penstock", **vars(self)}
 
     @classmethod
     def from_dict(cls, values: Any) -> Token:

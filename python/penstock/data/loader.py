@@ -95,6 +95,7 @@ class Loader:
         self._order = _core.Order.leaf(0, 0) if self._sequential else dataset._order()
         self._length = None if self._sequential else self._order.length
         self._source_state: Any = None
+        self._identity = self._describe_plan()
         self._rows = make_rows(dataset._node, dataset._steps, self._seed, threads, self._batch)
         self._convert = converter(output)
         self._on_batch = self._batch_function()
@@ -264,22 +265,27 @@ class Loader:
             self.rank, self.world, self._batch.size, self._ends, self._length, start
         )
 
+    def _describe_plan(self) -> dict[str, Any]:
+        """The parts of a token that say what it is a token of."""
+        plan = _describe.order(self.dataset._node)
+        data = ".".join(f"{leaf.digest:016x}" for leaf in self._leaves)
+        return {
+            "data": data if len(data) < 200 else _short(data),
+            "order": _short(plan) if self._sequential else f"{self._order.digest:016x}",
+            "records": sum(len(leaf) for leaf in self._leaves),
+            "plan": plan[:500],
+        }
+
     def _token(self) -> Token:
         epoch, position = self.epoch, self._position
         if self._length is not None and position >= self._length:
             epoch, position = epoch + 1, 0
-        plan = _describe.order(self.dataset._node)
-        data = ".".join(f"{leaf.digest:016x}" for leaf in self._leaves)
-        order = _short(plan) if self._sequential else f"{self._order.digest:016x}"
         return Token(
             epoch=epoch,
             position=position,
             errors=self._error_count,
-            data=data if len(data) < 200 else _short(data),
-            order=order,
-            records=sum(len(leaf) for leaf in self._leaves),
-            plan=plan[:500],
             source=self._source_state,
+            **self._identity,
         )
 
     def _start_run(self, start: int, state: Any) -> _core.DataRun:
