@@ -100,6 +100,11 @@ class Dataset:
         return list(self[0]) if known is None else known
 
     def __len__(self) -> int:
+        if self.sequential:
+            raise TypeError(
+                "this plan is sequential, and an iterable has no length; from_list(list(iterable)) "
+                "has one"
+            )
         if any(isinstance(step, Filter) for step in self._steps):
             raise TypeError(
                 "a dataset with a late filter has no length: which samples are left is only known "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import warnings
@@ -23,6 +24,7 @@ from penstock.data.dataset import Dataset
 
 _LOG = logging.getLogger("penstock.data")
 _KEPT_ERRORS = 10_000
+_running: weakref.WeakSet[_Iteration] = weakref.WeakSet()
 
 
 class SampleError(NamedTuple):
@@ -352,6 +354,7 @@ class _Iteration:
         self._ended: str | None = None
         self._warned = False
         self.run: _core.DataRun | None = loader._start_run(start, state)
+        _running.add(self)
 
     def __iter__(self) -> _Iteration:
         return self
@@ -363,7 +366,8 @@ class _Iteration:
             try:
                 got = self.run.next()
                 if got is None:
-                    self._exhausted()
+                    if self._ended is None:
+                        self._exhausted()
                     break
                 value, kept, number, errors, failure, valid, state = got
                 loader._judge(errors)
@@ -443,6 +447,14 @@ class _Iteration:
         run = getattr(self, "run", None)
         if run is not None:
             self._stop()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Threads must not call Python while the interpreter goes down."""
+    for iteration in list(_running):
+        if iteration._loader._process == os.getpid():
+            iteration.end("the program ends")
 
 
 def _report(stage: str, task: int, error: BaseException, item: Any) -> None:

@@ -37,7 +37,7 @@ def test_samples_come_as_they_are_read():
     assert [batch["data"].tolist() for batch in loader] == [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18]]
     assert loader.epoch == 1
     assert numbers(loader) == list(range(0, 20, 2))
-    assert [sample["data"] for sample in ds] == list(range(10))
+    assert [sample["data"] for sample in list(ds)] == list(range(10))
 
 
 def test_len_and_global_shuffle_raise_and_name_the_fix():
