@@ -185,6 +185,7 @@ using ImageFieldSpec =
 
 void add_image(PlanBuilder& plan, const std::vector<ImageFieldSpec>& fields,
                const ImageRequest& request, std::uint32_t ordinal, std::string box) {
+  plan.heavy = true;
   data::ImageWork work;
   work.crop = request.crop;
   work.ordinal = ordinal;

@@ -18,6 +18,7 @@ struct PlanBuilder {
   std::vector<data::Segment> segments{1};
   std::vector<data::SlotArray> slots;
   std::size_t row_bytes = 0;
+  bool heavy = false;      // does a step take long, as decoding an image does?
   std::vector<Kept> kept;  // Python functions, for the garbage collector
 
   std::vector<std::vector<data::StepPtr>> own_steps;  // by leaf

@@ -159,6 +159,42 @@ class Rows {
     if (one.state != RowState::open) return;
     Status status;
     if (number == 0) status = read_row(*plan_, task(batch, row), places(batch, row), one.row);
+    after_reading(batch, row, number, std::move(status));
+  }
+
+  // The first segment of several rows. Those of one source are read together.
+  void first_steps(Batch& batch, std::size_t first, std::size_t last) const {
+    if (batch.places.empty() || plan_->order.width() != 1 || last - first == 1) {
+      for (std::size_t row = first; row < last; ++row) steps(batch, row, 0);
+      return;
+    }
+    std::vector<std::uint64_t> records;
+    std::vector<Row*> into;
+    std::vector<Status> outcomes;
+    for (std::size_t run = first; run < last;) {
+      const std::uint32_t leaf = batch.places[run].leaf;
+      std::size_t end = run;
+      records.clear(), into.clear();
+      for (; end < last && batch.places[end].leaf == leaf; ++end) {
+        records.push_back(batch.places[end].record);
+        into.push_back(&batch.work[end].row);
+      }
+      outcomes.assign(records.size(), Status());
+      plan_->sources[leaf]->read_many(records, *pool_, into, outcomes);
+      for (std::size_t row = run; row < end; ++row) {
+        Status status = std::move(outcomes[row - run]);
+        if (status.ok() && leaf < plan_->own_steps.size()) {
+          status = run_steps(plan_->own_steps[leaf], {key_, batch.position(row), *pool_},
+                             batch.work[row].row);
+        }
+        after_reading(batch, row, 0, std::move(status));
+      }
+      run = end;
+    }
+  }
+
+  void after_reading(Batch& batch, std::size_t row, std::size_t number, Status status) const {
+    BatchRow& one = batch.work[row];
     if (status.ok()) status = run_steps(plan_->segments[number].steps, task(batch, row), one.row);
     if (status.ok()) return;
     fail(batch, row, std::move(status).error());
@@ -342,10 +378,13 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
     builder.add_source("admit", [admission](Context& ctx) { return (*admission)(ctx); },
                        {.queue_size = 1});
   }
+  const std::size_t together = std::max<std::size_t>(plan->together, 1);
   builder.fill<BatchPtr>(
-      "rows", [](const BatchPtr& batch) { return batch->work.size(); },
-      [rows](BatchPtr& batch, std::size_t row) -> Status {
-        rows->steps(*batch, row, 0);
+      "rows",
+      [together](const BatchPtr& batch) { return (batch->work.size() + together - 1) / together; },
+      [rows, together](BatchPtr& batch, std::size_t part) -> Status {
+        const std::size_t first = part * together;
+        rows->first_steps(*batch, first, std::min(first + together, batch->work.size()));
         return {};
       },
       {.queue_size = 1});

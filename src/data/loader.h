@@ -57,6 +57,7 @@ struct LoaderPlan {
   std::vector<Segment> segments;                // at least one
   std::vector<SlotArray> slots;
   std::size_t row_bytes = 0;  // that steps are known to take for a row, beside slots
+  std::size_t together = 1;   // rows that are read at once, by one worker
   std::uint64_t seed = 0;
   bool replace = false;  // rows that fail are replaced by others
   static constexpr std::uint32_t kMostDraws = 8;

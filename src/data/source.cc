@@ -10,7 +10,31 @@ std::uint64_t Source::bytes(std::uint64_t) const noexcept {
   return 0;
 }
 
+void Source::read_many(std::span<const std::uint64_t> records, BufferPool& pool,
+                       std::span<Row* const> into, std::span<Status> outcomes) const {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    outcomes[i] = read(records[i], pool, *into[i]);
+  }
+}
+
 namespace {
+
+void add_fields(const formats::Record& record, Row& into) {
+  into.fields.reserve(into.fields.size() + record.fields.size());
+  for (const formats::Field& field : record.fields) {
+    switch (field.kind) {
+      case formats::FieldKind::integer:
+        into.fields.push_back({std::string(field.name), field.integer});
+        break;
+      case formats::FieldKind::text:
+        into.fields.push_back({std::string(field.name), Text{{field.bytes, record.memory, {}}}});
+        break;
+      case formats::FieldKind::bytes:
+        into.fields.push_back({std::string(field.name), Bytes{field.bytes, record.memory, {}}});
+        break;
+    }
+  }
+}
 
 class FormatSource final : public Source {
  public:
@@ -35,21 +59,24 @@ class FormatSource final : public Source {
       if (status.ok() || status.error().code() != Code::io) break;
     }
     if (!status.ok()) return status;
-    for (const formats::Field& field : record.fields) {
-      switch (field.kind) {
-        case formats::FieldKind::integer:
-          into.fields.push_back({std::string(field.name), field.integer});
-          break;
-        case formats::FieldKind::text:
-          into.fields.push_back({std::string(field.name), Text{{field.bytes, record.memory, {}}}});
-          break;
-        case formats::FieldKind::bytes:
-          into.fields.push_back({std::string(field.name), Bytes{field.bytes, record.memory, {}}});
-          break;
-      }
-    }
+    add_fields(record, into);
     record.clear();
     return {};
+  }
+
+  void read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
+                 std::span<Row* const> into, std::span<Status> outcomes) const override {
+    thread_local std::vector<formats::Record> records;
+    if (records.size() < indices.size()) records.resize(indices.size());
+    records_->read_many(indices, pool, std::span(records).first(indices.size()), outcomes);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      if (outcomes[i].ok()) {
+        add_fields(records[i], *into[i]);
+      } else if (outcomes[i].error().code() == Code::io) {
+        outcomes[i] = read(indices[i], pool, *into[i]);
+      }
+      records[i].clear();
+    }
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ class Source {
   virtual const std::vector<std::string>& fields() const noexcept = 0;
   // Adds the record's fields to the row. Errors name the record.
   virtual Status read(std::uint64_t record, BufferPool& pool, Row& into) const = 0;
+  // The same for many: those that lie side by side in a file are read together.
+  virtual void read_many(std::span<const std::uint64_t> records, BufferPool& pool,
+                         std::span<Row* const> into, std::span<Status> outcomes) const;
   virtual std::string name(std::uint64_t record) const = 0;  // for messages
   virtual std::uint64_t bytes(
       std::uint64_t record) const noexcept;  // what read() takes from a pool

@@ -48,6 +48,7 @@ struct Wanted {
   std::size_t budget = BufferPool::unlimited;
   Share share{0, 1, 8, Ends::pad};
   std::uint64_t epoch = 0, start = 0;
+  std::size_t together = 1;
 };
 
 struct Got {
@@ -58,8 +59,15 @@ struct Got {
 };
 
 Got run(const Wanted& wanted) {
-  auto plan = std::make_shared<LoaderPlan>(LoaderPlan{
-      wanted.order, {numbers(wanted.n)}, {}, std::vector<Segment>(1), {}, 0, 3, wanted.replace});
+  auto plan = std::make_shared<LoaderPlan>(LoaderPlan{wanted.order,
+                                                      {numbers(wanted.n)},
+                                                      {},
+                                                      std::vector<Segment>(1),
+                                                      {},
+                                                      0,
+                                                      wanted.together,
+                                                      3,
+                                                      wanted.replace});
   if (wanted.call) {
     // The step comes after a call that removes multiples of 10.
     plan->segments[0].call_name = "call";
@@ -128,6 +136,7 @@ TEST(Loader, rows_finish_in_any_order_but_batches_leave_in_order) {
     Got first;
     for (const int threads : {1, 2, 3, 8}) {
       wanted.threads = threads;
+      wanted.together = threads == 3 ? 5 : 1;
       Got got = run(wanted);
       ASSERT_EQ(got.batches.size(), 125u);
       EXPECT_TRUE(std::is_sorted(got.order.begin(), got.order.end()));
@@ -148,6 +157,7 @@ TEST(Loader, a_failed_row_leaves_a_hole_and_its_position) {
   wanted.bad = {3, 4, 17};
   for (const bool call : {false, true}) {
     wanted.call = call;
+    wanted.together = call ? 3 : 16;
     const Got got = run(wanted);
     EXPECT_EQ(got.errors, (std::vector<std::uint64_t>{3, 4, 17}));
     const Numbers first = call ? Numbers{1, 2, 5, 6, 7} : Numbers{0, 1, 2, 5, 6, 7};
@@ -213,7 +223,7 @@ TEST(Loader, ranks_begin_where_the_token_says) {
 
 TEST(Loader, a_row_alone_takes_the_same_steps) {
   const LoaderPlan plan{
-      *leaf(10).shuffle(1), {numbers(10)}, {}, std::vector<Segment>(1), {}, 0, false};
+      *leaf(10).shuffle(1), {numbers(10)}, {}, std::vector<Segment>(1), {}, 0, 1, 0, false};
   BufferPool pool;
   const auto row = run_row(plan, 0, 4, pool);
   ASSERT_TRUE(row.ok());
@@ -230,6 +240,7 @@ TEST(Loader, a_run_that_is_given_up_ends_at_once) {
                                                       std::vector<Segment>(1),
                                                       {},
                                                       0,
+                                                      1,
                                                       0,
                                                       false});
   for (int i = 0; i < 20; ++i) {
