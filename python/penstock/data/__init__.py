@@ -9,9 +9,9 @@
 from penstock.data._ledger import Ledger
 from penstock.data._output import Ragged
 from penstock.data._plan import PlanError
-from penstock.data.dataset import Dataset, mix
+from penstock.data.dataset import Dataset
 from penstock.data.loader import Loader, SampleError, TooManyErrors
-from penstock.data.sources import from_arrays, from_iterable, from_list, open
+from penstock.data.sources import from_arrays, from_iterable, from_list, mix, open
 
 __all__ = [
     "Dataset",

@@ -12,6 +12,7 @@ from penstock.data._build import RowPlan, make_order, make_rows, open_leaf
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
 from penstock.data._images import image_step
+from penstock.data._join import joined
 from penstock.data._plan import (
     Arrays,
     Batch,
@@ -21,7 +22,6 @@ from penstock.data._plan import (
     Items,
     Leaf,
     Map,
-    Mix,
     Node,
     PlanError,
     Rename,
@@ -178,7 +178,7 @@ class Dataset:
                 "shuffle: a sequential plan has no global shuffle; shuffle(window=n) reads n and "
                 "permutes them, and from_list(list(iterable)) makes it an indexed one"
             )
-        return self._reordered(Shuffle(self._node, _seed(seed), samples, window))
+        return self._reordered(Shuffle(self._node, checked_seed(seed), samples, window))
 
     def shard(self, rank: int, world: int) -> Dataset:
         """This process is `rank` of `world`. Applies last, wherever it is written."""
@@ -220,7 +220,7 @@ class Dataset:
 
     def concat(self, other: Dataset) -> Dataset:
         """The samples of this one, then those of the other."""
-        nodes, steps = _joined([self, other], "concat")
+        nodes, steps = joined([self, other], "concat")
         return self._reordered(Concat(nodes), steps, [self, other])
 
     def zip(self, other: Dataset) -> Dataset:
@@ -241,7 +241,7 @@ class Dataset:
         self._before_batch("sample")
         n = _length(self, "sample") if n is None else _count(n, "sample")
         numbers = tuple(float(weight) for weight in weights)
-        return self._reordered(Sample(self._node, numbers, n, _seed(seed)))
+        return self._reordered(Sample(self._node, numbers, n, checked_seed(seed)))
 
     # Work on rows.
 
@@ -475,45 +475,6 @@ class Dataset:
         self.__init__(*state["plan"])  # type: ignore[misc]
 
 
-def mix(
-    datasets: Sequence[Dataset],
-    weights: Sequence[float] | None = None,
-    seed: int = 0,
-    stop: Literal["first", "never"] = "first",
-) -> Dataset:
-    """Samples of several datasets, by weight, in a keyed order.
-
-    Ends where the first of them runs out, or never: then each begins again, reshuffled.
-
-    >>> import penstock as ps
-    >>> a, b = ps.from_list(["a"] * 6), ps.from_list(["b"] * 2)
-    >>> sorted(sample["data"] for sample in ps.mix([a, b], weights=[3, 1]))
-    ['a', 'a', 'a', 'a', 'a', 'a', 'b', 'b']
-    """
-    if stop not in ("first", "never"):
-        raise PlanError(f'mix: stop is {stop!r}; give "first" or "never"')
-    if not datasets:
-        raise PlanError("mix: give at least one dataset")
-    numbers = tuple(float(weight) for weight in (weights or [1.0] * len(datasets)))
-    nodes, steps = _joined(list(datasets), "mix")
-    node = Mix(nodes, numbers, _seed(seed), stop == "never")
-    return datasets[0]._reordered(node, steps, datasets)
-
-
-def _joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:
-    """The orders of the parts, and the row work that is the same for all."""
-    for part in parts:
-        part._before_batch(name)
-        if part.sequential:
-            raise PlanError(f"{name}: sequential plans cannot be joined; make lists of them")
-    if all(part._steps == parts[0]._steps for part in parts):
-        return tuple(part._node for part in parts), parts[0]._steps
-    for part in parts:
-        if any(is_python(step) for step in part._steps):
-            raise PlanError(f"{name}: put map() and filter() after {name}(), or in all parts alike")
-    return tuple(part._own_steps()._node for part in parts), ()
-
-
 def _length(dataset: Dataset, step: str) -> int:
     length = dataset._order().length
     if length is None:
@@ -527,7 +488,7 @@ def _count(n: int, step: str) -> int:
     return int(n)
 
 
-def _seed(seed: int) -> int:
+def checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise PlanError(f"seed is {seed!r}; give an int")
     return int(seed) & (2**64 - 1)

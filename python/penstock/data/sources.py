@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from penstock.data._plan import Items, Leaf, OpenFiles, PlanError, Stream
-from penstock.data.dataset import Dataset, arrays_dataset
+from penstock.data._join import joined
+from penstock.data._plan import Items, Leaf, Mix, OpenFiles, PlanError, Stream
+from penstock.data.dataset import Dataset, arrays_dataset, checked_seed
 
 
 def open(
@@ -75,3 +76,28 @@ def from_iterable(iterable: Iterable[Any], resume: Literal["replay"] | None = No
     if not hasattr(iterable, "__iter__"):
         raise PlanError(f"from_iterable: a {type(iterable).__name__} cannot be iterated over")
     return Dataset(Leaf(Stream(iterable, resume)))
+
+
+def mix(
+    datasets: Sequence[Dataset],
+    weights: Sequence[float] | None = None,
+    seed: int = 0,
+    stop: Literal["first", "never"] = "first",
+) -> Dataset:
+    """Samples of several datasets, by weight, in a keyed order.
+
+    Ends where the first of them runs out, or never: then each begins again, reshuffled.
+
+    >>> import penstock as ps
+    >>> a, b = ps.from_list(["a"] * 6), ps.from_list(["b"] * 2)
+    >>> sorted(sample["data"] for sample in ps.mix([a, b], weights=[3, 1]))
+    ['a', 'a', 'a', 'a', 'a', 'a', 'b', 'b']
+    """
+    if stop not in ("first", "never"):
+        raise PlanError(f'mix: stop is {stop!r}; give "first" or "never"')
+    if not datasets:
+        raise PlanError("mix: give at least one dataset")
+    numbers = tuple(float(weight) for weight in (weights or [1.0] * len(datasets)))
+    nodes, steps = joined(list(datasets), "mix")
+    node = Mix(nodes, numbers, checked_seed(seed), stop == "never")
+    return datasets[0]._reordered(node, steps, datasets)

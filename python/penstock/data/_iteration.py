@@ -1,0 +1,132 @@
+"""One pass over an epoch: takes batches, judges them, counts positions."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from penstock import _core
+from penstock.data._output import first_row
+
+if TYPE_CHECKING:
+    from penstock.data.loader import Loader
+
+_LOG = logging.getLogger("penstock.data")
+_running: weakref.WeakSet[Iteration] = weakref.WeakSet()
+
+
+class Iteration:
+    """One pass over an epoch, or over the rest of it."""
+
+    def __init__(self, loader: Loader, start: int, state: Any) -> None:
+        self._loader = loader
+        self._start = start
+        self._batches = loader._batches(start)
+        self._ended: str | None = None
+        self._warned = False
+        self.run: _core.DataRun | None = loader._start_run(start, state)
+        _running.add(self)
+
+    def __iter__(self) -> Iteration:
+        return self
+
+    def __next__(self) -> Any:
+        loader = self._loader
+        loader._check_process()
+        while self.run is not None:
+            try:
+                got = self.run.next()
+                if got is None:
+                    if self._ended is None:
+                        self._exhausted()
+                    break
+                value, kept, number, errors, failure, valid, state = got
+                loader._judge(errors)
+                if failure is not None:
+                    raise failure
+                if kept == 0 and loader.world > 1:
+                    raise RuntimeError(
+                        f"no row is left of batch {number} on rank {loader.rank}, and ranks must "
+                        'not fall out of step: use on_error="replace" or an early filter'
+                    )
+            except BaseException as error:
+                if not isinstance(error, KeyboardInterrupt):
+                    self.end("it has failed")
+                raise
+            self._advance(number, valid, state)
+            if kept > 0:
+                return self._finished(value)
+        if self._ended is not None and self._ended != "it has failed":
+            raise RuntimeError(f"this iteration is over: {self._ended}")
+        raise StopIteration
+
+    def end(self, why: str) -> None:
+        self._ended = why
+        self._stop()
+
+    def _stop(self) -> None:
+        run, self.run = self.run, None
+        if run is None:
+            return
+        stuck = run.stop(1.0)
+        if stuck is not None:
+            _LOG.warning("a loader was stopped while a call was running: %s", stuck)
+        self._loader._rows.loop.close()
+
+    def _exhausted(self) -> None:
+        loader = self._loader
+        self._stop()
+        loader._iteration = None
+        loader.epoch += 1
+        loader._position = 0
+        loader._source_state = None
+
+    def _advance(self, number: int, valid: int, state: tuple[int, Any] | None) -> None:
+        """One more batch was received, on all ranks."""
+        loader = self._loader
+        done = number * loader._batch.size * loader.world
+        first = self._start + loader.rank + done
+        loader._ledger.add(loader.epoch, first, loader.world, valid)
+        if state is not None:
+            loader._position, loader._source_state = state
+        elif self._batches is not None and number + 1 >= self._batches:
+            assert loader._length is not None
+            loader._position = loader._length
+        else:
+            loader._position = self._start + done + loader._batch.size * loader.world
+            if loader._length is not None:
+                loader._position = min(loader._length, loader._position)
+
+    def _finished(self, value: Any) -> Any:
+        loader = self._loader
+        if not self._warned and loader._memory.stats()["over_budget"] > 0:
+            self._warned = True
+            stats = loader._memory.stats()
+            warnings.warn(
+                f"a batch needs more than memory={stats['budget']} bytes; it is admitted alone. "
+                "Smaller batches, or more memory, let batches be prepared ahead",
+                ResourceWarning,
+                stacklevel=3,
+            )
+        if loader._on_batch is None:
+            value = loader._convert(value)
+            if not loader._whole_batches:
+                value = first_row(value)
+        return value
+
+    def __del__(self) -> None:
+        run = getattr(self, "run", None)
+        if run is not None:
+            self._stop()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Threads must not call Python while the interpreter goes down."""
+    for iteration in list(_running):
+        if iteration._loader._process == os.getpid():
+            iteration.end("the program ends")

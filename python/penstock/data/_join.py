@@ -1,0 +1,24 @@
+"""What datasets need to have in common to be joined."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.data._plan import Node, PlanError, Step, is_python
+
+if TYPE_CHECKING:
+    from penstock.data.dataset import Dataset
+
+
+def joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:
+    """The orders of the parts, and the row work that is the same for all."""
+    for part in parts:
+        part._before_batch(name)
+        if part.sequential:
+            raise PlanError(f"{name}: sequential plans cannot be joined; make lists of them")
+    if all(part._steps == parts[0]._steps for part in parts):
+        return tuple(part._node for part in parts), parts[0]._steps
+    for part in parts:
+        if any(is_python(step) for step in part._steps):
+            raise PlanError(f"{name}: put map() and filter() after {name}(), or in all parts alike")
+    return tuple(part._own_steps()._node for part in parts), ()
