@@ -156,7 +156,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
     state = PyEval_SaveThread();
     // Who is woken now finds the GIL free.
     engine->carry_out(chores);
-    if (!more) sched_yield();  // somebody else may want the GIL
+    if (!more && was_quick) sched_yield();  // somebody else may want the GIL
   }
   arrived();
   if (python_is_ending()) return;

@@ -116,22 +116,22 @@ std::optional<std::string> PyEngine::stop(double timeout) {
     nb::gil_scoped_release released;
     stuck = shut_down(timeout);
   }
-  for (const auto& loop : loops_) loop->retire();
   log_->flush();
-  kept_.clear();
+  std::vector<Kept> kept;
+  {
+    std::lock_guard hold(lock_);
+    kept.swap(kept_);
+  }
+  kept.clear();
   release_put_aside();
   return stuck;
 }
 
 PyEngine::Taken PyEngine::take(double timeout) {
-  Delivery got;
-  if (taken_) {
-    got = std::move(*taken_);
-    taken_.reset();
-  } else {
-    // What is ready is taken without letting go of the GIL.
-    got = engine_->get_item(std::chrono::nanoseconds(0), timeout != 0);
-  }
+  // What is ready is taken without letting go of the GIL.
+  Delivery got = signalled_.load(std::memory_order_relaxed)
+                     ? take_back()
+                     : engine_->get_item(std::chrono::nanoseconds(0), timeout != 0);
   if (got.kind == Delivery::Kind::timeout && timeout != 0) {
     const std::int64_t deadline = engine::now_ns() + nanoseconds(timeout).count();
     while (got.kind == Delivery::Kind::timeout) {
@@ -143,7 +143,7 @@ PyEngine::Taken PyEngine::take(double timeout) {
         got = engine_->get_item(std::chrono::nanoseconds(wait));
       }
       if (PyErr_CheckSignals() != 0) {
-        if (got.kind != Delivery::Kind::timeout) taken_ = std::move(got);
+        if (got.kind != Delivery::Kind::timeout) give_back(std::move(got));
         throw nb::python_error();
       }
     }
@@ -163,6 +163,21 @@ PyEngine::Taken PyEngine::take(double timeout) {
       break;
   }
   return {got.error->code() == Code::closed ? Got::stopped : Got::failed, {}};
+}
+
+void PyEngine::give_back(Delivery delivery) {
+  std::lock_guard hold(lock_);
+  given_back_.push_back(std::move(delivery));
+  signalled_.store(true, std::memory_order_relaxed);
+}
+
+Delivery PyEngine::take_back() {
+  std::lock_guard hold(lock_);
+  if (given_back_.empty()) return {Delivery::Kind::timeout, {}, {}};
+  Delivery delivery = std::move(given_back_.front());
+  given_back_.pop_front();
+  signalled_.store(!given_back_.empty(), std::memory_order_relaxed);
+  return delivery;
 }
 
 void PyEngine::forget() {

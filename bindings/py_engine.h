@@ -6,6 +6,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -70,14 +72,18 @@ class PyEngine {
 
  private:
   std::optional<std::string> shut_down(double timeout);
+  void give_back(Delivery delivery);
+  Delivery take_back();
 
   Pipeline pipeline_;
   std::shared_ptr<engine::Engine> engine_;
   std::shared_ptr<CallerLane> callers_;
   std::vector<std::shared_ptr<TaskLane>> loops_;
   std::shared_ptr<FailureLog> log_;
+  std::mutex lock_;  // guards the two below
   std::vector<Kept> kept_;
-  std::optional<Delivery> taken_;  // when a signal came
+  std::deque<Delivery> given_back_;     // what was taken when a signal came
+  std::atomic<bool> signalled_{false};  // there is some
 };
 
 }  // namespace penstock::bindings

@@ -31,26 +31,23 @@ void TaskLane::acknowledge() noexcept {
   (void)!read(descriptor_, &count, sizeof(count));
 }
 
-void TaskLane::serve(std::shared_ptr<engine::Engine> engine) {
-  engine_ = std::move(engine);
-  number_ = engine_->lane_number(*this);
-}
-
-void TaskLane::retire() {
-  engine_.reset();
+void TaskLane::serve(const std::shared_ptr<engine::Engine>& engine) {
+  engine_ = engine;
+  number_ = engine->lane_number(*this);
 }
 
 void TaskLane::flush() {
-  if (engine_ != nullptr) engine_->carry_out(chores_);
+  if (const auto engine = engine_.lock()) engine->carry_out(chores_);
 }
 
-bool TaskLane::exchange(engine::Claim& claim, bool more) {
-  if (engine_ == nullptr) {
+bool TaskLane::exchange(engine::Claim& claim, bool more, engine::Chores& chores) {
+  const auto engine = engine_.lock();
+  if (engine == nullptr) {
     claim.clear();
     return false;
   }
   if (claim.what != What::nothing) claim.in[0].reset();
-  return engine_->exchange(number_, claim, more, chores_);
+  return engine->exchange(number_, claim, more, chores);
 }
 
 LoopSlot::LoopSlot(std::shared_ptr<TaskLane> lane, nb::object nothing)
@@ -62,12 +59,14 @@ LoopSlot::~LoopSlot() {
   if (claim_ == nullptr || claim_->what == What::nothing) return;
   claim_->errors.push_back(
       {0, Error(Code::internal, "the task was abandoned by the event loop"), false});
-  (void)lane_->exchange(*claim_, false);
-  lane_->flush();
+  // On whichever thread dropped the coroutine: the lane's own list of chores is not touched.
+  engine::Chores chores;
+  (void)lane_->exchange(*claim_, false, chores);
+  if (const auto engine = lane_->engine_.lock()) engine->carry_out(chores);
 }
 
 nb::object LoopSlot::exchange(bool more) {
-  if (!lane_->exchange(*claim_, more)) return nothing_;
+  if (!lane_->exchange(*claim_, more, lane_->chores_)) return nothing_;
   Item& held = claim_->task ? claim_->task->item : claim_->in[0];
   if (held.empty()) return nb::none();  // a source
   PyObject* object = to_python(held);

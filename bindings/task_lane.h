@@ -2,7 +2,7 @@
 // completed later, all on the loop's thread. New work is announced through a file descriptor that
 // the loop watches, because announcing must not need the GIL.
 //
-// All members but idle() and wake() are for the loop's thread, with the GIL held.
+// All members but idle() and wake() are for the loop's thread, with Python's thread state attached.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,8 +22,7 @@ class TaskLane final : public Lane {
   bool idle() const noexcept override { return idle_.load(std::memory_order_seq_cst); }
   void wake() noexcept override;
 
-  void serve(std::shared_ptr<engine::Engine> engine);
-  void retire();  // lets go of the engine, which holds on to this lane; nothing is claimed then
+  void serve(const std::shared_ptr<engine::Engine>& engine);
   int fileno() const noexcept { return descriptor_; }
   void set_idle(bool idle) noexcept { idle_.store(idle, std::memory_order_seq_cst); }
   void acknowledge() noexcept;  // the descriptor's signal has been seen
@@ -33,11 +32,11 @@ class TaskLane final : public Lane {
 
  private:
   friend class LoopSlot;
-  bool exchange(engine::Claim& claim, bool more);
+  bool exchange(engine::Claim& claim, bool more, engine::Chores& chores);
 
   int descriptor_;
   std::atomic<bool> idle_{false};
-  std::shared_ptr<engine::Engine> engine_;
+  std::weak_ptr<engine::Engine> engine_;  // which holds on to this lane
   int number_ = -1;
   engine::Chores chores_;
 };

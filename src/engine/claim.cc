@@ -67,7 +67,8 @@ bool Engine::can_claim(const Stage& stage) const {
   if (can_resume(stage)) return true;
   if (!stage.has_token()) return false;
   if (stage.spec.kind == Kind::source) return !stage.source_done && stage.room() > 0;
-  if (std::any_of(stage.open.begin(), stage.open.end(),
+  if (stage.spec.kind == Kind::fill &&
+      std::any_of(stage.open.begin(), stage.open.end(),
                   [](const auto& ticket) { return ticket->claimable(); })) {
     return true;
   }

@@ -18,7 +18,7 @@ constexpr double kOverheadNs = 50;  // of the engine, per task
 
 // A waiting consumer sees to it that nothing was forgotten after this long, and then at intervals
 // that grow.
-constexpr std::int64_t kFirstSliceNs = 1'000'000;
+constexpr std::int64_t kFirstSliceNs = 500'000;
 constexpr std::int64_t kLongestSliceNs = 16'000'000;
 
 }  // namespace
@@ -114,17 +114,19 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
 void Engine::call_lanes_and_spin(std::unique_lock<Mutex>& hold, bool force, std::int64_t until) {
   Chores chores;
   call_lanes(false, force, chores);
+  const bool takes_turns = takes_turns_;
   hold.unlock();
   carry_out(chores);
   const auto nothing = [&] {
     if (consumer_called_.load(std::memory_order_relaxed)) return false;
-    return takes_turns_ || sink_hint_.load(std::memory_order_relaxed) == 0;
+    return takes_turns || sink_hint_.load(std::memory_order_relaxed) == 0;
   };
   while (nothing() && now_ns() < until) {
     for (int i = 0; i < 16 && nothing(); ++i) relax();
   }
-  if (!force) nothing() ? patience_.gave_up() : patience_.found();
+  const bool in_time = now_ns() < until;  // and without having been interrupted
   hold.lock();
+  if (!force) in_time ? patience_.found() : patience_.gave_up();
 }
 
 std::optional<Item> Engine::next_in_hand() {

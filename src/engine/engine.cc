@@ -24,6 +24,10 @@ constexpr double kWorthWakingNs = 10'000;
 // A waiting consumer is called at the latest after so many results.
 constexpr int kPassedOver = 64;
 
+// See worth_calling().
+constexpr double kOftenNs = 100'000;
+constexpr int kSeveral = 8;
+
 }  // namespace
 
 void Claim::clear() {
@@ -267,10 +271,9 @@ void Engine::leave(Chores& chores, bool consumer_is_served) {
   if (stop_waiting_ && running_ + cleaning_ == 0) idle_cond_.notify_all();
   sink_hint_.store(sink_->size(), std::memory_order_relaxed);
   if (consumer_waiting_ && !sink_->empty()) {
-    // While quick tasks are under way it is called late, so that it finds several items.
-    const bool more_soon =
-        std::any_of(lanes_.begin(), lanes_.end(), [](const LaneUse& use) { return use.quick > 0; });
-    if (!more_soon || 2 * sink_->size() >= sink_->capacity() || sink_->front().is<Mark>() ||
+    // While more is about to come it is called late, so that it finds several items. It looks by
+    // itself if that takes long.
+    if (sink_->size() >= worth_calling() || sink_->front().is<Mark>() ||
         ++consumer_passed_over_ > kPassedOver) {
       chores.consumer = true;
       consumer_waiting_ = false;  // called
@@ -280,15 +283,28 @@ void Engine::leave(Chores& chores, bool consumer_is_served) {
   call_lanes(consumer_is_served, false, chores);
 }
 
+// How many items shall wait for the consumer before it is called: several, if that is a matter of
+// microseconds, because quick tasks are under way or others that end often.
+int Engine::worth_calling() const {
+  const int half = (sink_->capacity() + 1) / 2;
+  const auto quick = [](const LaneUse& use) { return use.quick > 0; };
+  if (std::any_of(lanes_.begin(), lanes_.end(), quick)) return half;
+  const auto often = [](const Stage* stage) {
+    return stage->running > 0 && stage->mean_ns < kOftenNs * stage->concurrency;
+  };
+  const auto& producers = sink_->producers;
+  return std::any_of(producers.begin(), producers.end(), often) ? std::min(half, kSeveral) : 1;
+}
+
 // Which lanes have idle threads for whom there is something to do. `force`: however little it is.
 void Engine::call_lanes(bool consumer_is_served, bool force, Chores& chores) {
   if (state_ != State::running || stopping()) return;
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (!lanes_[lane].lane->idle()) continue;
     for (const auto& stage : stages_) {
-      if (stage->lane != static_cast<int>(lane) || !can_claim(*stage)) continue;
-      if (!lane_has_room(*stage)) continue;
+      if (stage->lane != static_cast<int>(lane) || !lane_has_room(*stage)) continue;
       if (!force && !worth_waking(*stage, consumer_is_served)) continue;
+      if (!can_claim(*stage)) continue;
       chores.lanes |= std::uint64_t{1} << lane;
       break;
     }
@@ -300,6 +316,14 @@ void Engine::call_lanes(bool consumer_is_served, bool force, Chores& chores) {
 // quick work are not worth a wake-up, which costs more than they do.
 bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) const {
   const LaneUse& use = lanes_[static_cast<std::size_t>(stage.lane)];
+  if (stage.quick() && use.exclusive && stage.spec.kind == Kind::source) {
+    // If all its readers are at work, the first to return asks it for an item by itself.
+    const auto busy = [&](const Queue* queue) {
+      return queue->reader != nullptr && queue->reader->lane == stage.lane &&
+             !queue->reader->has_token();
+    };
+    if (std::all_of(stage.out.begin(), stage.out.end(), busy)) return false;
+  }
   if (use.quick == 0 && !consumer_is_served) return true;
   if (stage.quick() && (use.exclusive || consumer_is_served)) return false;
   return stage.claimable_ns() >= kWorthWakingNs;

@@ -204,6 +204,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   // engine.cc
   std::unique_lock<Mutex> enter(Claim& claim);
   void leave(Chores& chores, bool consumer_is_served = false);  // ends a critical section
+  int worth_calling() const;
   void call_lanes(bool consumer_is_served, bool force, Chores& chores);
   bool worth_waking(const Stage& stage, bool consumer_is_served) const;
   void discard_all(bool keep_sink);

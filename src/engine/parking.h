@@ -51,7 +51,7 @@ class Parking {
     do {
       for (int i = 0; i < 16 && !called(); ++i) relax();
     } while (!called() && now_ns() < until);
-    called() ? place.patience.found() : place.patience.gave_up();
+    now_ns() < until ? place.patience.found() : place.patience.gave_up();
     std::lock_guard hold(lock_);
     place.asleep = true;
     while (!place.called.load(std::memory_order_relaxed)) place.cond.wait(lock_);

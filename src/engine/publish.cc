@@ -22,7 +22,7 @@ void Engine::publish(Claim& claim) {
   if (state_ != State::stopped) {
     end_if_over(stage);
     stage.touch(now());
-    choose_capacities(stage);
+    if (stage.fast() != std::exchange(stage.was_fast, stage.fast())) choose_capacities(stage);
   }
   claim.clear();
 }

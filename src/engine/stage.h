@@ -102,6 +102,7 @@ struct Stage {
   std::uint64_t processed = 0;  // tasks that are over
   std::int64_t task_ns = 0;
   double mean_ns = -1;  // recent; negative before the first task
+  bool was_fast = false;
   Histogram histogram;
   Condition condition = Condition::waiting;
   std::int64_t since = 0;

@@ -24,7 +24,8 @@ Run = Callable[["Stage", LoopSlot], Coroutine[Any, Any, None]]
 
 class Stage:
     """A stage on the loop. ``run`` is the life of one of its coroutines: it asks ``first`` for an
-    item when it has none, completes its tasks through its slot, and calls ``completed`` after each.
+    item when it has none, completes its tasks through its slot, and after each sees to it that a
+    flush is coming.
     """
 
     def __init__(self, lane: TaskLane, concurrency: int, run: Run) -> None:
@@ -32,9 +33,7 @@ class Stage:
         self._concurrency = concurrency
         self._run = run
         self._idle: list[tuple[asyncio.Future[Any], LoopSlot]] = []
-        self._flushing = False
-        self._count = 0  # tasks completed since the last flush
-        self._busy = False
+        self.flush_is_coming = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[None]]:
         self._loop = loop
@@ -48,21 +47,14 @@ class Stage:
         finally:
             slot.abandon()
 
-    def completed(self) -> None:
-        """Whoever waits for results is woken once per turn of the loop; while results come in
-        great numbers, once per millisecond: each wake-up hands over the GIL."""
-        self._count += 1
-        if not self._flushing:
-            self._flushing = True
-            if self._busy:
-                self._loop.call_later(0.001, self._flush)
-            else:
-                self._loop.call_soon(self._flush)
+    def flush_later(self) -> None:
+        """Whoever waits for results is woken once per turn of the loop: each wake-up hands over the
+        GIL."""
+        self.flush_is_coming = True
+        self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        self._flushing = False
-        self._busy = self._count > 4
-        self._count = 0
+        self.flush_is_coming = False
         self._lane.flush()
 
     async def first(self, slot: LoopSlot) -> Any:
@@ -175,7 +167,8 @@ def call_async(op: Callable[[Any], Any]) -> Run:
                 item = _failed(slot, error, item)
             else:
                 item = slot.finish(result)
-            stage.completed()
+            if not stage.flush_is_coming:
+                stage.flush_later()
 
     return run
 
@@ -197,7 +190,8 @@ def generate_async(op: Callable[[Any], Any]) -> Run:
                 item = _failed(slot, error, item)
             else:
                 item = slot.again(output, (stream, item))
-            stage.completed()
+            if not stage.flush_is_coming:
+                stage.flush_later()
 
     return run
 
@@ -260,13 +254,14 @@ def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Run:
                 iterator = None
                 if not continuous:
                     slot.end_source()
-                    stage.completed()
+                    stage.flush_later()
                     return
                 poll = slot.end_epoch()
             except BaseException as error:
                 poll = _failed(slot, error, None)
             else:
                 poll = slot.finish(item)
-            stage.completed()
+            if not stage.flush_is_coming:
+                stage.flush_later()
 
     return run
