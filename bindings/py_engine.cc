@@ -134,13 +134,15 @@ PyEngine::Taken PyEngine::take(double timeout) {
                      : engine_->get_item(std::chrono::nanoseconds(0), timeout != 0);
   if (got.kind == Delivery::Kind::timeout && timeout != 0) {
     const std::int64_t deadline = engine::now_ns() + nanoseconds(timeout).count();
+    bool waited = false;
     while (got.kind == Delivery::Kind::timeout) {
       std::int64_t wait = kSignalNs;
       if (timeout > 0) wait = std::min(wait, deadline - engine::now_ns());
-      if (wait <= 0) break;
+      if (wait <= 0 && waited) break;
+      waited = true;  // once at least: it was promised
       {
         nb::gil_scoped_release released;
-        got = engine_->get_item(std::chrono::nanoseconds(wait));
+        got = engine_->get_item(std::chrono::nanoseconds(std::max<std::int64_t>(wait, 1)));
       }
       if (PyErr_CheckSignals() != 0) {
         if (got.kind != Delivery::Kind::timeout) give_back(std::move(got));

@@ -41,7 +41,10 @@ bool Engine::claim_next(int lane, int most, Claim& claim) {
     claim.stage = &stage;
     claim.started = now();
     claim.quick = stage.quick();
-    if (claim.quick) lanes_[static_cast<std::size_t>(lane)].quick++;
+    if (claim.quick) {
+      lanes_[static_cast<std::size_t>(lane)].quick++;
+      lanes_[static_cast<std::size_t>(lane)].quick_at = claim.started;
+    }
     stage.touch(claim.started);
     // Stages at the same distance take turns: a fast branch of a merge must not starve the others.
     const auto at = stages_.begin() + static_cast<std::ptrdiff_t>(i);

@@ -16,6 +16,9 @@ constexpr std::int64_t kLongSpinNs = 20'000;
 constexpr std::int64_t kTurnSpinNs = 100'000;
 constexpr double kOverheadNs = 50;  // of the engine, per task
 
+// A consumer that is back for the next item so soon has nothing else to do.
+constexpr std::int64_t kHurryNs = 10'000;
+
 // A waiting consumer sees to it that nothing was forgotten after this long, and then at intervals
 // that grow.
 constexpr std::int64_t kFirstSliceNs = 500'000;
@@ -39,16 +42,23 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
               {},
               Error(Code::invalid_argument, "get_item: the pipeline is not running; call start")};
     }
-    if (!stopping()) sink_->release(std::exchange(hand_.places, 0));  // it is empty
-    if (back_to_wait && sink_->empty() && !stopping()) return {Delivery::Kind::timeout, {}, {}};
+    if (!stopping()) {
+      const std::int64_t came = now_ns();
+      hurries_ = came - left_at_ < kHurryNs * (1 + hand_.places);
+      left_at_ = came;
+      sink_->release(std::exchange(hand_.places, 0));  // it is empty
+      if (back_to_wait && sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
+    }
     const bool ready = wait_for_item(hold, timeout);
+    const bool stopped = stopping();
     delivery = deliver();
-    if (delivery.kind == Delivery::Kind::item) {
+    if (delivery.kind == Delivery::Kind::item && !stopped) {
       sink_stats_.requests++;
       sink_stats_.ready += ready ? 1 : 0;
       fill_hand();
     }
     plan_waiting();
+    left_at_ = now_ns();
     // A consumer that leaves the sink half full will be back before the workers run dry. If it
     // takes turns with them, it calls them when it has nothing left to do itself.
     leave(chores, takes_turns_ ? !sink_->empty() || hand_.places > 0
@@ -59,12 +69,13 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
 }
 
 // How long it is worth looking for an item before going to sleep, which costs more than a short
-// wait: if all stages are quick, twice the time in which they bring the next few, unless that is
-// long. If they all run on one lane whose threads exclude one another, and the consumer as well
-// (they need the GIL), it takes turns with them.
+// wait: if all stages are quick and the consumer is, twice the time in which they bring the next
+// few, unless that is long. If they all run on one lane whose threads exclude one another, and the
+// consumer as well (they need the GIL), it takes turns with them.
 void Engine::plan_waiting() {
   spin_ns_ = kShortSpinNs;
   takes_turns_ = false;
+  if (!hurries_) return;
   double gap_ns = 0;
   for (const auto& stage : stages_) {
     if (!stage->quick()) return;
@@ -88,6 +99,7 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
   const bool for_ever = timeout.count() < 0 || timeout.count() > kLongestNs;
   const std::int64_t deadline = for_ever ? kLongestNs : began + timeout.count();
   consumer_waiting_ = true;
+  consumer_late_at_ = began + kFirstSliceNs;
   consumer_called_.store(false, std::memory_order_relaxed);
   call_lanes_and_spin(hold, false, std::min(deadline, began + patience_.ns(spin_ns_)));
   std::int64_t slice = kFirstSliceNs;
@@ -113,7 +125,9 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
 // Calls whoever could bring an item, and looks out for it until then, without the lock.
 void Engine::call_lanes_and_spin(std::unique_lock<Mutex>& hold, bool force, std::int64_t until) {
   Chores chores;
+  now_ = 0;
   call_lanes(false, force, chores);
+  now_ = 0;
   const bool takes_turns = takes_turns_;
   hold.unlock();
   carry_out(chores);
@@ -136,11 +150,14 @@ std::optional<Item> Engine::next_in_hand() {
   return std::move(hand_.items[hand_.next++]);
 }
 
-// While items come quickly the consumer takes half a sink of them at once.
+// While items come quickly, a consumer that hurries takes half a sink of them at once. For another
+// one the sink is kept full.
 void Engine::fill_hand() {
+  if (!hurries_) return;
   const auto quick = [](const Stage* producer) { return producer->quick(); };
   if (!std::all_of(sink_->producers.begin(), sink_->producers.end(), quick)) return;
   std::lock_guard hold(hand_.lock);
+  if (stopping() || hand_.next < hand_.items.size()) return;  // what is left there comes first
   hand_.items.clear();
   hand_.next = 0;
   while (hand_.places < sink_->capacity() / 2 && !sink_->empty()) {

@@ -28,6 +28,9 @@ constexpr int kPassedOver = 64;
 constexpr double kOftenNs = 100'000;
 constexpr int kSeveral = 8;
 
+// A quick task that has lasted this long is not quick this time.
+constexpr std::int64_t kSoonNs = 200'000;
+
 }  // namespace
 
 void Claim::clear() {
@@ -257,7 +260,6 @@ std::unique_lock<Mutex> Engine::enter(Claim& claim) {
 // Ends a critical section: says who has to be woken up, and gives away what must not be destroyed
 // under the lock.
 void Engine::leave(Chores& chores, bool consumer_is_served) {
-  now_ = 0;
   if (after_.heavy()) {
     if (!chores.heavy()) cleaning_++;  // one carry_out() serves them all
     chores.discarded.insert(chores.discarded.end(),
@@ -274,23 +276,30 @@ void Engine::leave(Chores& chores, bool consumer_is_served) {
     // While more is about to come it is called late, so that it finds several items. It looks by
     // itself if that takes long.
     if (sink_->size() >= worth_calling() || sink_->front().is<Mark>() ||
-        ++consumer_passed_over_ > kPassedOver) {
+        ++consumer_passed_over_ > kPassedOver || now() >= consumer_late_at_) {
       chores.consumer = true;
       consumer_waiting_ = false;  // called
       consumer_passed_over_ = 0;
     }
   }
   call_lanes(consumer_is_served, false, chores);
+  now_ = 0;
+}
+
+// A quick task that has lasted for long is not quick this time: nothing can be expected from it.
+bool Engine::quick_under_way(const LaneUse& use) {
+  return use.quick > 0 && now() - use.quick_at < kSoonNs;
 }
 
 // How many items shall wait for the consumer before it is called: several, if that is a matter of
 // microseconds, because quick tasks are under way or others that end often.
-int Engine::worth_calling() const {
+int Engine::worth_calling() {
   const int half = (sink_->capacity() + 1) / 2;
-  const auto quick = [](const LaneUse& use) { return use.quick > 0; };
+  const auto quick = [&](const LaneUse& use) { return quick_under_way(use); };
   if (std::any_of(lanes_.begin(), lanes_.end(), quick)) return half;
   const auto often = [](const Stage* stage) {
-    return stage->running > 0 && stage->mean_ns < kOftenNs * stage->concurrency;
+    return stage->running > 0 && stage->mean_ns >= 0 &&
+           stage->mean_ns < kOftenNs * stage->concurrency;
   };
   const auto& producers = sink_->producers;
   return std::any_of(producers.begin(), producers.end(), often) ? std::min(half, kSeveral) : 1;
@@ -314,7 +323,7 @@ void Engine::call_lanes(bool consumer_is_served, bool force, Chores& chores) {
 // A thread of the lane that runs a quick task will look here again within microseconds, and a
 // consumer that finds enough items will not need more before it comes back. Then small amounts of
 // quick work are not worth a wake-up, which costs more than they do.
-bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) const {
+bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) {
   const LaneUse& use = lanes_[static_cast<std::size_t>(stage.lane)];
   if (stage.quick() && use.exclusive && stage.spec.kind == Kind::source) {
     // If all its readers are at work, the first to return asks it for an item by itself.
@@ -324,7 +333,7 @@ bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) const {
     };
     if (std::all_of(stage.out.begin(), stage.out.end(), busy)) return false;
   }
-  if (use.quick == 0 && !consumer_is_served) return true;
+  if (!quick_under_way(use) && !consumer_is_served) return true;
   if (stage.quick() && (use.exclusive || consumer_is_served)) return false;
   return stage.claimable_ns() >= kWorthWakingNs;
 }

@@ -148,8 +148,9 @@ class Engine final : public std::enable_shared_from_this<Engine> {
     std::shared_ptr<Lane> lane;
     int limit = std::numeric_limits<int>::max();
     bool exclusive = false;
-    int running = 0;  // tasks, sources excepted
-    int quick = 0;    // claims under way that are expected to be over in microseconds
+    int running = 0;            // tasks, sources excepted
+    int quick = 0;              // claims under way that are expected to be over in microseconds
+    std::int64_t quick_at = 0;  // when the last of them began
   };
   enum class State : std::uint8_t { built, running, stopped };
 
@@ -204,9 +205,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   // engine.cc
   std::unique_lock<Mutex> enter(Claim& claim);
   void leave(Chores& chores, bool consumer_is_served = false);  // ends a critical section
-  int worth_calling() const;
+  bool quick_under_way(const LaneUse& use);
+  int worth_calling();
   void call_lanes(bool consumer_is_served, bool force, Chores& chores);
-  bool worth_waking(const Stage& stage, bool consumer_is_served) const;
+  bool worth_waking(const Stage& stage, bool consumer_is_served);
   void discard_all(bool keep_sink);
   std::string stuck_stages() const;
   std::int64_t now() noexcept;
@@ -218,6 +220,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> stopping_{false};
   bool consumer_waiting_ = false;             // and nobody has called it yet
   std::atomic<bool> consumer_called_{false};  // since it began to wait
+  std::int64_t consumer_late_at_ = 0;         // from then on it is called for the first item
   int consumer_passed_over_ = 0;  // chances to wake the waiting consumer that were not taken
   int stop_waiting_ = 0;          // threads inside stop()
   int running_ = 0;               // tasks of all stages
@@ -235,6 +238,8 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Queue* sink_ = nullptr;
   std::atomic<int> sink_hint_{0};  // the sink's size, for a consumer that spins before it sleeps
   Hand hand_;
+  std::int64_t left_at_ = 0;  // when the consumer was here the last time
+  bool hurries_ = false;      // it came back at once
   Patience patience_;         // the consumer's
   std::int64_t spin_ns_ = 0;  // how long the consumer looks for an item before it sleeps
   bool takes_turns_ = false;  // see plan_waiting()

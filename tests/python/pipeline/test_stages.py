@@ -288,6 +288,7 @@ def twice(x):
     yield x
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # JAX warns once it was imported
 def test_thread_and_process_executors():
     with concurrent.futures.ThreadPoolExecutor(2, thread_name_prefix="mine") as pool:
         names = run(
