@@ -1,5 +1,7 @@
 """The life of a pipeline: every way to leave one, and nothing is left behind."""
 
+import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -341,3 +343,69 @@ def test_a_cycle_through_an_op_is_collected(started):
     del loader
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("sink", [3, 16, 64])
+def test_what_waited_at_the_sink_can_be_read_after_stop_without_a_gap(sink):
+    pipeline = PipelineBuilder().add_source(range(100_000)).pipe(lambda x: x).add_sink(sink)
+    pipeline = pipeline.build(num_threads=1)
+    pipeline.start()
+    got = [pipeline.get_item(timeout=30) for _ in range(501)]
+    time.sleep(0.02)
+    pipeline.stop()
+    with contextlib.suppress(EOFError):
+        while True:
+            got.append(pipeline.get_item(timeout=30))
+    assert len(got) > 501
+    assert got == list(range(len(got)))
+
+
+def test_two_threads_share_a_pipeline_and_nothing_is_lost():
+    pipeline = PipelineBuilder().add_source(range(50_000)).pipe(lambda x: x).add_sink(64)
+    pipeline = pipeline.build(num_threads=1)
+    got = [[], []]
+
+    def consume(place):
+        with contextlib.suppress(EOFError):
+            while True:
+                got[place].append(pipeline.get_item(timeout=30))
+
+    with pipeline.auto_stop():
+        threads = [threading.Thread(target=consume, args=(place,)) for place in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(got[0] + got[1]) == list(range(50_000))
+
+
+@pytest.mark.parametrize("timeout", [0, 1e-9, 1e-6])
+def test_polling_gets_everything_although_a_quick_source_blocks(timeout):
+    block = threading.Event()
+
+    def numbers():
+        yield from range(500)
+        block.wait(60)
+
+    async def wait(x):
+        await asyncio.sleep(0.05 if x >= 497 else 0)
+        return x
+
+    pipeline = (
+        PipelineBuilder()
+        .add_source(numbers())
+        .pipe(wait, concurrency=4)
+        .pipe(lambda x: x)
+        .add_sink(8)
+        .build(num_threads=2)
+    )
+    got = []
+    with pipeline.auto_stop():
+        deadline = time.monotonic() + 30
+        while len(got) < 500 and time.monotonic() < deadline:
+            try:
+                got.append(pipeline.get_item(timeout=timeout))
+            except TimeoutError:
+                time.sleep(0.0005)
+        block.set()
+    assert sorted(got) == list(range(500))
