@@ -97,6 +97,8 @@ NOTES = {
 def measure_here(name: str, contender: str, work: int, extra: list[int]) -> None:
     """In a process of its own: one contender, once."""
     case = CASES[name]
+    if contender in ("penstock", "spdl"):
+        importlib.import_module(f"{contender}.pipeline")  # not part of the time
     sample = getattr(cases, case.function)(contender, work, *case.arguments, *extra)
     with open("/proc/self/status") as file:
         peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))

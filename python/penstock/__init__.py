@@ -6,21 +6,26 @@
 [(4,), (2,)]
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from penstock import _core
-from penstock.data import (
-    Dataset,
-    Ledger,
-    Loader,
-    PlanError,
-    Ragged,
-    SampleError,
-    TooManyErrors,
-    from_arrays,
-    from_iterable,
-    from_list,
-    mix,
-    open,
-)
+
+if TYPE_CHECKING:
+    from penstock.data import (
+        Dataset,
+        Ledger,
+        Loader,
+        PlanError,
+        Ragged,
+        SampleError,
+        TooManyErrors,
+        from_arrays,
+        from_iterable,
+        from_list,
+        mix,
+        open,
+    )
 
 __version__: str = _core.version()
 
@@ -39,3 +44,16 @@ __all__ = [
     "mix",
     "open",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Datasets, and NumPy with them, are loaded when first used: pipelines need neither."""
+    if name not in __all__:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    value = getattr(importlib.import_module("penstock.data"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
