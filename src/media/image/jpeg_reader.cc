@@ -198,8 +198,9 @@ Status JpegReader::State::begin(bool by_library) {
   d.scale_denom = unsigned(setup.scale);
   d.out_color_space = space_of(setup.colour);
   d.dct_method = JDCT_ISLOW;  // IFAST saves 2% of the time and costs tens of decibels
-  // Without smoothing libjpeg merges upsampling and colour conversion. Versions up to 3.1 then
-  // write to memory that is not theirs when rows are skipped (its issue 915).
+  // Without smoothing libjpeg merges upsampling and colour conversion. With
+  // 2.1.5 results on damaged files then differed from run to run when rows were skipped (compare
+  // its issue 915), so merging is for whole pictures only.
   d.do_fancy_upsampling = setup.fancy || setup.region.y + rows_read > 0 ? TRUE : FALSE;
   if (!run([&] { jpeg_start_decompress(&d); })) return failure();
   if (by_library || !scan.attach(d)) scan.detach();

@@ -8,7 +8,7 @@
 
 #include "media/image/jpeg_scan_block.h"
 
-// From libjpeg's jpegint.h, which is not installed. The same in all versions of libjpeg-turbo.
+// From libjpeg's jpegint.h, which is not installed. The same in libjpeg-turbo 2 and 3.
 struct jpeg_entropy_decoder {
   void (*start_pass)(j_decompress_ptr cinfo);
   boolean (*decode_mcu)(j_decompress_ptr cinfo, JBLOCKROW* blocks);
@@ -98,6 +98,9 @@ bool ScanDecoder::make(ScanTable& table, const JHUFF_TBL* source, bool dc) {
 }
 
 bool ScanDecoder::attach(jpeg_decompress_struct& cinfo) {
+#ifndef LIBJPEG_TURBO_VERSION_NUMBER
+  return false;  // another libjpeg: its structures may differ
+#endif
   gave_up_ = false;
   if (cinfo.progressive_mode || cinfo.arith_code || cinfo.data_precision != 8 ||
       cinfo.comps_in_scan != cinfo.num_components || jpeg_has_multiple_scans(&cinfo) ||
