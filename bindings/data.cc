@@ -11,6 +11,7 @@
 
 #include "bindings.h"
 #include "borrowed.h"
+#include "collectable.h"
 #include "data/loader.h"
 #include "data_run.h"
 #include "data_values.h"
@@ -233,26 +234,6 @@ nb::object sample(const PlanBuilder& builder, const Order& order, const std::vec
   }
   return **row ? nb::object(to_python(***row)) : nb::none();
 }
-
-// Shows what a plan or a run holds, so that cycles through user functions can be collected.
-template <class T>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (!nb::inst_ready(self)) return 0;
-  for (const Kept& object : nb::inst_ptr<T>(self)->held()) Py_VISIT(object->get());
-  return 0;
-}
-template <class T>
-int clear(PyObject* self) {
-  nb::inst_ptr<T>(self)->forget();
-  return 0;
-}
-template <class T>
-PyType_Slot collectable[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
-    {Py_tp_clear, reinterpret_cast<void*>(clear<T>)},
-    {0, nullptr},
-};
 
 LoaderMemory make_memory(std::size_t budget, const std::map<std::string, std::string>& collate,
                          bool mask, const std::map<std::string, Finish>& images) {

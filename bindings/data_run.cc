@@ -13,21 +13,6 @@ namespace nb = nanobind;
 namespace penstock::bindings {
 namespace {
 
-// The pending exception as an Error.
-Error pending_error(PyObject* input) {
-#if PY_VERSION_HEX >= 0x030C0000
-  PyObject* exception = PyErr_GetRaisedException();
-#else
-  PyObject *type, *exception, *traceback;
-  PyErr_Fetch(&type, &exception, &traceback);
-  PyErr_NormalizeException(&type, &exception, &traceback);
-  if (traceback != nullptr) PyException_SetTraceback(exception, traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(traceback);
-#endif
-  return error_of_exception(exception, input);
-}
-
 // Notes what a user's function is called with, for as long as it runs.
 class InProgress {
  public:
@@ -61,7 +46,7 @@ Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
     return true;
   } catch (nb::python_error& error) {
     error.restore();
-    return pending_error(nullptr);
+    return error_of_exception(pending_exception(), nullptr);
   } catch (const std::exception& error) {
     return Error(Code::failed, error.what());
   }
@@ -93,7 +78,7 @@ StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
       *over = true;
       batch->work.resize(1);  // a row, so that the batch comes through; nothing of it is left
       batch->work[0].state = data::RowState::removed;
-      batch->failure = pending_error(nullptr);
+      batch->failure = error_of_exception(pending_exception(), nullptr);
     }
     ctx.emit(Item::of(std::move(batch)));
     return Step::again;
@@ -128,9 +113,10 @@ void PlanBuilder::add(data::StepPtr step) {
 
 void PlanBuilder::call(nb::object function, std::string name, int concurrency,
                        Arguments arguments) {
-  kept.push_back(keep(std::move(function)));
+  functions.push_back(keep(std::move(function)));
   data::Segment& segment = segments.back();
-  segment.call = [function = kept.back(), arguments](const data::CallTask& task, data::Row& row) {
+  segment.call = [function = functions.back(), arguments](const data::CallTask& task,
+                                                          data::Row& row) {
     return call_python(function, arguments, task, row);
   };
   segment.call_name = std::move(name);
@@ -169,7 +155,7 @@ nb::dict columns_of(data::Batch& batch) {
 DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMemory& memory,
                  const RunSettings& settings, nb::object on_batch, nb::object stream,
                  nb::object report)
-    : kept_(builder.kept) {
+    : kept_(builder.functions) {
   const bool batch_calls = !on_batch.is_none();
   const int threads = builder.call_threads() + (batch_calls ? 1 : 0);
   const bool streamed = !stream.is_none();
@@ -201,7 +187,7 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
         return {};
       } catch (nb::python_error& error) {
         error.restore();
-        return pending_error(nullptr);
+        return error_of_exception(pending_exception(), nullptr);
       }
     };
   }

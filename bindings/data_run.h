@@ -18,8 +18,8 @@ struct PlanBuilder {
   std::vector<data::Segment> segments{1};
   std::vector<data::SlotArray> slots;
   std::size_t row_bytes = 0;
-  bool heavy = false;      // does a step take long, as decoding an image does?
-  std::vector<Kept> kept;  // Python functions, for the garbage collector
+  bool heavy = false;           // does a step take long, as decoding an image does?
+  std::vector<Kept> functions;  // of the user, for the garbage collector
 
   std::vector<std::vector<data::StepPtr>> own_steps;  // by leaf
   std::optional<std::size_t> leaf;  // whose steps are being added; none: those of all rows
@@ -34,8 +34,8 @@ struct PlanBuilder {
                      std::uint64_t seed, bool replace) const;
   int call_threads() const;
 
-  const std::vector<Kept>& held() const { return kept; }
-  void forget() { segments.assign(1, {}), kept.clear(); }
+  const std::vector<Kept>& kept() const { return functions; }
+  void forget() { segments.assign(1, {}), functions.clear(); }
 };
 
 // What outlives a run: memory and the schema.
@@ -66,7 +66,7 @@ class DataRun {
   std::optional<std::string> stop(double timeout);
   PipelineStats stats() const { return engine_->stats(); }
 
-  const std::vector<Kept>& held() const { return kept_; }
+  const std::vector<Kept>& kept() const { return kept_; }
   void forget();
 
  private:

@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "collectable.h"
 #include "errors.h"
 #include "native_op.h"
 #include "py_engine.h"
@@ -142,27 +143,6 @@ class EngineBuilder {
   std::vector<std::shared_ptr<TaskLane>> loops_;
   int native_concurrency_ = 0;
   std::vector<Kept> kept_;
-};
-
-// Ops often are methods of the object that holds the pipeline: a cycle that only the garbage
-// collector can free, if it is shown the way.
-template <class T>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (!nb::inst_ready(self)) return 0;
-  for (const Kept& object : nb::inst_ptr<T>(self)->kept()) Py_VISIT(object->get());
-  return 0;
-}
-template <class T>
-int clear(PyObject* self) {
-  nb::inst_ptr<T>(self)->forget();
-  return 0;
-}
-template <class T>
-PyType_Slot collectable[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
-    {Py_tp_clear, reinterpret_cast<void*>(clear<T>)},
-    {0, nullptr},
 };
 
 nb::tuple take(PyEngine& engine, double timeout) {

@@ -91,9 +91,9 @@ const PythonFailure* python_failure_of(const Error& error) {
   return static_cast<const PythonFailure*>(error.attached().get());
 }
 
-Step python_failure(Context& ctx, PyObject* input, bool fatal) {
+PyObject* pending_exception() {
 #if PY_VERSION_HEX >= 0x030C0000
-  PyObject* exception = PyErr_GetRaisedException();
+  return PyErr_GetRaisedException();
 #else
   PyObject *type, *exception, *traceback;
   PyErr_Fetch(&type, &exception, &traceback);
@@ -101,7 +101,12 @@ Step python_failure(Context& ctx, PyObject* input, bool fatal) {
   if (traceback != nullptr) PyException_SetTraceback(exception, traceback);
   Py_XDECREF(type);
   Py_XDECREF(traceback);
+  return exception;
 #endif
+}
+
+Step python_failure(Context& ctx, PyObject* input, bool fatal) {
+  PyObject* exception = pending_exception();
   fatal |= !PyObject_IsInstance(exception, PyExc_Exception);
   return ctx.fail(error_of_exception(exception, input), fatal);
 }

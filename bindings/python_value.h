@@ -66,6 +66,9 @@ struct PythonFailure {
   PyValue input;  // the item it failed on; may be empty
 };
 
+// The pending Python exception, taken away: a new reference.
+PyObject* pending_exception();
+
 // The pending Python exception as the task's failure. Anything but an Exception is fatal: it was
 // meant to end the program.
 Step python_failure(Context& ctx, PyObject* input, bool fatal = false);

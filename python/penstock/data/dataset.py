@@ -373,7 +373,7 @@ class Dataset:
         )
 
     def to(self, device: str) -> Dataset:
-        """Batches on a device. For now: the CPU."""
+        """Batches on a device: the CPU. Another one raises: no GPU support is built."""
         if self._batch is None:
             raise PlanError("to: batches go to a device: .batch(n).to(device)")
         if device != "cpu":
