@@ -11,19 +11,18 @@ import argparse
 import importlib
 import json
 import os
-import platform
-import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from cases import CASES, CONTENDERS, REQUIREMENTS, Case
-from processes import spawn, tree_cpu
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-ROOT = Path(__file__).resolve().parents[2]
-PEERS = ROOT / "build" / "bench-peers"
+from cases import CASES, CONTENDERS, REQUIREMENTS, Case
+from common.peers import PEERS, ROOT, install, machine
+from common.processes import spawn, tree_cpu
+from common.turns import table, take_turns
+
 CORPUS = ROOT / "build" / "bench-images"
 
 
@@ -60,7 +59,7 @@ def measure_here(case: Case, name: str, count: int) -> None:
             raise ValueError(f"a batch of shape {tuple(batch.shape)}")
     if got != count:
         raise ValueError(f"{got} images instead of {count}")
-    print(json.dumps({"seconds": ended - begun, "cpu": cpu_ended - cpu, "images": got}))
+    print(json.dumps({"seconds": ended - begun, "cpu": cpu_ended - cpu, "count": got}))
 
 
 def check_here(case: Case, name: str) -> None:
@@ -105,18 +104,13 @@ def run(key: str, rounds: int, quick: bool, only: list[str]) -> None:
             missing[name] = got
         else:
             checks[name] = described(name, case, got["difference"])
-    samples: dict[str, list[dict[str, Any]]] = {name: [] for name in checks}
-    order = list(samples)
-    for turn in range(rounds):
-        for name in order[turn % len(order) :] + order[: turn % len(order)]:
-            got = start("--one", key, name, str(count))
-            if isinstance(got, str):
-                missing[name] = got
-            else:
-                samples[name].append(got)
+    turns, failed = take_turns(
+        list(checks), rounds, lambda name: start("--one", key, name, str(count))
+    )
     print(f"\n### {case.title}\n\nWanted: {case.wanted}. {count} images a round.\n")
-    show(case, samples, checks)
-    for name, why in missing.items():
+    notes = {name: one.note for name, one in CONTENDERS.items()}
+    table("images", turns, case.contenders[0], notes, checks)
+    for name, why in (missing | failed).items():
         print(f"\n{name}: no figure: {why}")
     sys.stdout.flush()
 
@@ -125,66 +119,6 @@ def described(name: str, case: Case, difference: float) -> str:
     if name == "mlx-data" and case.work["kind"] == "random":
         return "count, shape (draws its own crops)"
     return f"count, shape, {difference:.2f} off Pillow"
-
-
-def show(case: Case, samples: dict[str, list[dict[str, Any]]], checks: dict[str, str]) -> None:
-    """Medians of the rounds. A ratio is the median of the rounds' own ratios to our first row."""
-    rates = {
-        name: [one["images"] / one["seconds"] for one in taken]
-        for name, taken in samples.items()
-        if taken
-    }
-    ours = rates.get(case.contenders[0], [])
-    first = samples.get(case.contenders[0]) or [{"cpu": float("nan"), "images": 1}]
-    our_cpu = statistics.median(1000 * one["cpu"] / one["images"] for one in first)
-    print("| | images/s | range | times us | CPU s per 1000 | times us | peak MB | checked |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, values in sorted(rates.items(), key=lambda one: -statistics.median(one[1])):
-        ratio = statistics.median(
-            [its / our for its, our in zip(values, ours, strict=False)] or [float("nan")]
-        )
-        cpu = statistics.median(1000 * one["cpu"] / one["images"] for one in samples[name])
-        cells = [
-            name + (f" ({CONTENDERS[name].note})" if CONTENDERS[name].note else ""),
-            f"{statistics.median(values):,.0f}",
-            f"{min(values):,.0f} to {max(values):,.0f}",
-            f"{ratio:.2f}",
-            f"{cpu:.2f}",
-            f"{cpu / our_cpu:.2f}",
-            f"{max(one['peak'] for one in samples[name]) / 1e6:.0f}",
-            checks[name],
-        ]
-        print("| " + " | ".join(cells) + " |")
-
-
-# ---- setting up
-
-
-def install_peers() -> None:
-    """Each peer has a folder of its own: they do not agree on versions of what they share."""
-    for name, packages in REQUIREMENTS.items():
-        folder = PEERS / "images" / name
-        stamp = folder / "requirements.txt"
-        if stamp.exists() and stamp.read_text().split() == packages:
-            continue
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        done = subprocess.run([*pip, "--upgrade", "--target", str(folder), *packages])
-        if done.returncode == 0:
-            stamp.write_text("\n".join(packages) + "\n")
-        else:
-            print(f"{name} could not be installed; it is left out")
-
-
-def machine() -> str:
-    with open("/proc/cpuinfo") as file:
-        lines = file.read().splitlines()
-    flags = next((line.split(":")[1].split() for line in lines if line.startswith("flags")), [])
-    widest = next((one for one in ("avx512bw", "avx2", "sse4_1") if one in flags), "")
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    return (
-        f"{len(os.sched_getaffinity(0))} cores ({platform.machine()}, {widest}), Linux, Python "
-        f"{platform.python_version()}; load at the start {load}"
-    )
 
 
 def main() -> None:
@@ -206,7 +140,7 @@ def main() -> None:
 
     corpus.make(CORPUS)
     if options.install_peers:
-        install_peers()
+        install("images", REQUIREMENTS)
     rounds = options.rounds or (3 if options.quick else 5)
     print(f"{machine()}. {rounds} rounds, taking turns; two threads unless it says one.")
     for key in options.cases or CASES:
