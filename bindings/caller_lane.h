@@ -48,6 +48,11 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   // What the user's functions that are still running were called with. With the GIL held.
   std::vector<nanobind::object> inputs_in_progress();
 
+  // Threads with something to do are on their way to the GIL.
+  bool wait_for_gil() const noexcept {
+    return coming_.load(std::memory_order_relaxed) > 0;
+  }
+
   // Time spent waiting for the GIL before tasks of this stage, in seconds.
   double gil_wait(const engine::Stage* stage) const;
 

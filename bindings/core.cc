@@ -16,6 +16,7 @@
 #include "penstock/permutation.h"
 #include "penstock/random.h"
 #include "penstock/tensor.h"
+#include "released.h"
 #include "tensor_export.h"
 
 namespace nb = nanobind;
@@ -158,7 +159,7 @@ Tensor fill(const Permutation& permutation, std::uint64_t start, std::int64_t co
                                         : Tensor::empty(*pool, DType::uint64, {count}));
   Status status;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     status = permutation.fill_strided(
         start, stride, {indices.data<std::uint64_t>(), static_cast<std::size_t>(count)});
   }

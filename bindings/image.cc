@@ -26,6 +26,7 @@
 #include "penstock/tensor.h"
 #include "pixel_targets.h"
 #include "python_value.h"
+#include "released.h"
 #include "tensor_export.h"
 
 namespace nb = nanobind;
@@ -57,7 +58,7 @@ nb::object decode_one(nb::handle data, const ImageRequest& request,
   if (!out.is_none()) {
     ArrayTarget target(out);
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       status = decode(file.bytes(), request, random, target);
     }
     must(status);
@@ -65,7 +66,7 @@ nb::object decode_one(nb::handle data, const ImageRequest& request,
   }
   TensorTarget target;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     status = decode(file.bytes(), request, random, target);
   }
   must(status);
@@ -87,7 +88,7 @@ std::tuple<std::vector<Tensor>, std::tuple<double, double, double, double, bool>
   std::vector<Tensor> tensors;
   Status status;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     for (std::size_t i = 0; i < borrowed.size() && status; ++i) {
       TensorTarget target;
       if (i == 1) shared.use(Filter::nearest);
@@ -139,7 +140,7 @@ nb::bytes encode(nb::handle array, std::string_view format, int quality,
   options.lossless = lossless;
   std::optional<Result<std::vector<std::byte>>> file;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     file.emplace(encode_image(image, options));
   }
   const std::vector<std::byte> bytes = must(*std::move(file));

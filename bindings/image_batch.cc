@@ -17,6 +17,7 @@
 #include "image_request.h"
 #include "media/image/batch.h"
 #include "penstock/tensor.h"
+#include "released.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -80,7 +81,7 @@ std::tuple<nb::object, std::vector<nb::object>> decode_many(
   }
   std::vector<Status> outcomes;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     outcomes = media::decode_batch(spans, request.options, requests, finish,
                                    given ? given->data() : made.raw(), threads, request.key,
                                    position.value_or(0));

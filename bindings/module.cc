@@ -1,6 +1,8 @@
 // penstock._core: the extension module. Each room binds its own names in bindings/<room>.cc.
 #include <nanobind/nanobind.h>
 
+#include <cstdlib>
+
 #include "bindings.h"
 
 namespace nb = nanobind;
@@ -28,6 +30,9 @@ nb::dict build_info() {
 
 NB_MODULE(_core, m) {
   m.doc() = "The native part of Penstock.";
+  // A thread of the user's that is still at work when the interpreter ends keeps what it uses: that
+  // is no leak of ours, and nothing to bother anybody with. Our tests want to know.
+  nb::set_leak_warnings(std::getenv("PENSTOCK_LEAK_WARNINGS") != nullptr);
   m.def(
       "version", [] { return PENSTOCK_VERSION; }, "The version of Penstock.");
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, str | bool]"),

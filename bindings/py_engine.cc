@@ -7,6 +7,7 @@
 #include "engine/access.h"
 #include "engine/clock.h"
 #include "errors.h"
+#include "released.h"
 
 namespace nb = nanobind;
 
@@ -16,6 +17,10 @@ namespace {
 
 // Waiting is cut into pieces of this length, so that Ctrl-C is answered.
 constexpr std::int64_t kSignalNs = 20'000'000;
+
+// Who asks again and again without waiting, and finds nothing, lets go of the GIL for this long if
+// a caller needs it: otherwise the callers would get it every few milliseconds only.
+constexpr std::chrono::nanoseconds kPolling{50'000};
 
 std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
@@ -113,7 +118,7 @@ std::optional<std::string> PyEngine::shut_down(double timeout) {
 std::optional<std::string> PyEngine::stop(double timeout) {
   std::optional<std::string> stuck;
   {
-    nb::gil_scoped_release released;
+    const Released released;
     stuck = shut_down(timeout);
   }
   log_->flush();
@@ -132,6 +137,10 @@ PyEngine::Taken PyEngine::take(double timeout) {
   Delivery got = signalled_.load(std::memory_order_relaxed)
                      ? take_back()
                      : engine_->get_item(std::chrono::nanoseconds(0), timeout != 0);
+  if (got.kind == Delivery::Kind::timeout && timeout == 0 && callers_->wait_for_gil()) {
+    const Released released;
+    got = engine_->get_item(kPolling);
+  }
   if (got.kind == Delivery::Kind::timeout && timeout != 0) {
     const std::int64_t deadline = engine::now_ns() + nanoseconds(timeout).count();
     bool waited = false;
@@ -141,7 +150,7 @@ PyEngine::Taken PyEngine::take(double timeout) {
       if (wait <= 0 && waited) break;
       waited = true;  // once at least: it was promised
       {
-        nb::gil_scoped_release released;
+        const Released released;
         got = engine_->get_item(std::chrono::nanoseconds(std::max<std::int64_t>(wait, 1)));
       }
       if (PyErr_CheckSignals() != 0) {

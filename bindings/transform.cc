@@ -22,6 +22,7 @@
 #include "image_request.h"
 #include "native_op.h"
 #include "penstock/tensor.h"
+#include "released.h"
 #include "tensor_export.h"
 #include "tensor_import.h"
 #include "transform/image_op.h"
@@ -97,7 +98,7 @@ Status transform_into(const ImageOp& op, const Tensor& array, RandomStream rando
   if (overlap(image, given)) {
     raise(Error(Code::invalid_argument, "out must not share memory with the image"));
   }
-  const nb::gil_scoped_release released;
+  const Released released;
   return op.apply(image, random, given.data());
 }
 
@@ -128,7 +129,7 @@ NativeOp native_op(ImageOp made, const RandomKey& key = RandomKey(0, 0),
     }
     std::optional<Result<Tensor>> made;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       made.emplace(transformed(*op, array, random));
     }
     return to_numpy(nb::cast(must(*std::move(made))), nb::none(), nb::none());

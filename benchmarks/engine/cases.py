@@ -174,50 +174,67 @@ def decoder() -> Any:
     return ops.decode_image()
 
 
-def main_thread(contender: str, steps: int, loops: int) -> Sample:
-    """Only the steps are timed; between two of them the consumer takes what is there.
+def main_thread(contender: str, pairs: int, loops: int) -> Sample:
+    """How much longer a step takes beside a busy worker: the median over pairs of short series.
 
-    The worker hashes 64 MB again and again: a Python call that lets go of the GIL for long. That of
-    "penstock native" decodes a large picture, without Python.
+    Only the steps are timed; between two of them the consumer takes what is there. In each pair
+    the worker rests first (its source waits at a gate) and works then, so that both series meet
+    the same machine. The worker hashes 64 MB again and again: a Python call that lets go of the
+    GIL for long. "native" ones decode a large picture. "bare thread native" is no pipeline at all,
+    only a thread that decodes: what it costs is the hardware's share.
     """
-    native = contender == "penstock native"
+    native = contender.endswith("native")
     work = picture() if native else bytes(64_000_000)
     op = decoder() if native else digest_of
+    gate, stop = threading.Event(), threading.Event()
+    slower: list[float] = []
+    taken = 0
 
-    expected = python_step(loops)
-    times, taken = [], 0
-    stop = threading.Event()
-    source = iter(lambda: work if not stop.is_set() else None, None)
+    def source() -> Iterable[bytes]:
+        while not stop.is_set():
+            gate.wait()
+            yield work
+
+    def series(drain: Callable[[], int]) -> float:
+        nonlocal taken
+        times = []
+        for _ in range(8):
+            times.append(_time(python_step, loops))
+            taken += drain()
+        return statistics.median(times)
 
     def run(drain: Callable[[], int]) -> None:
-        nonlocal taken
-        for _ in range(steps):
-            begun = time.perf_counter()
-            result = python_step(loops)
-            times.append(time.perf_counter() - begun)
-            if result != expected:
-                raise ValueError("the step computed something else")
-            taken += drain()
+        for _ in range(pairs):
+            alone = series(lambda: 0)
+            gate.set()
+            time.sleep(0.05)
+            slower.append(series(drain) / alone - 1)
+            gate.clear()
+            time.sleep(0.1)  # what was under way ends
+            drain()
+        stop.set()
+        gate.set()
 
     with Clock() as clock:
-        if contender == "alone":
-            run(lambda: 0)
+        if contender == "bare thread native":
+            done: list[int] = []
+            thread = threading.Thread(target=lambda: done.extend(len(op(x)) for x in source()))
+            thread.start()
+            run(lambda: len(done) - taken)
+            thread.join()
         elif contender == "threads":
-            flow = flows.Threads(source, op, 1, 1)
+            flow = flows.Threads(source(), op, 1, 1)
             flow.start()
             run(lambda: _drain_queue(flow.queues[-1]))
-            stop.set()
             flow.stop()
         else:
-            package = _package(contender.split()[0])
-            pipeline = flows.build(package, source, op, 1, 1)
+            pipeline = flows.build(_package(contender.split()[0]), source(), op, 1, 1)
             with pipeline.auto_stop():
                 run(lambda: _drain_pipeline(pipeline))
-                stop.set()
-    if contender != "alone" and taken == 0:
-        raise ValueError("the pipeline did nothing meanwhile")
-    checked = f"{steps} steps with the right result; {taken} items made meanwhile"
-    return Sample(statistics.median(times), clock.seconds, clock.cpu, checked)
+    if taken == 0:
+        raise ValueError("nothing was done meanwhile")
+    checked = f"{pairs} pairs of 8 steps; {taken} items made meanwhile"
+    return Sample(statistics.median(slower), clock.seconds, clock.cpu, checked)
 
 
 def _package(contender: str) -> Any:

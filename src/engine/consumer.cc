@@ -21,7 +21,7 @@ constexpr std::int64_t kHurryNs = 10'000;
 
 // A waiting consumer sees to it that nothing was forgotten after this long, and then at intervals
 // that grow.
-constexpr std::int64_t kFirstSliceNs = 500'000;
+constexpr std::int64_t kFirstSliceNs = 1'000'000;
 constexpr std::int64_t kLongestSliceNs = 16'000'000;
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr double kWorthWakingNs = 10'000;
 constexpr int kPassedOver = 64;
 
 // See worth_calling().
-constexpr double kOftenNs = 100'000;
+constexpr double kOftenNs = 250'000;
 constexpr int kSeveral = 8;
 
 // A quick task that has lasted this long is not quick this time.
