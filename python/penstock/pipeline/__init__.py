@@ -9,17 +9,52 @@ Items move between stages in C++; Python is entered only to call your functions.
 '0123'
 """
 
-from penstock.pipeline._build import StageInfo, build_pipeline
+from penstock.pipeline._background import BackgroundTask, BackgroundTaskFactory
+from penstock.pipeline._build import build_pipeline
 from penstock.pipeline._builder import PipelineBuilder
+from penstock.pipeline._cache import cache_iterator
 from penstock.pipeline._failure import PipelineFailure
+from penstock.pipeline._hooks import TaskHook, TaskPerfStats, TaskStatsHook
 from penstock.pipeline._pipeline import Pipeline
+from penstock.pipeline._priority import (
+    PriorityExecutorEntrypoint,
+    PriorityInterpreterPoolExecutor,
+    PriorityProcessPoolExecutor,
+    PriorityThreadPoolExecutor,
+)
+from penstock.pipeline._process_group import ProcessGroupResourceUsage, ProcessGroupStatsMonitor
+from penstock.pipeline._profile import ProfileHook, ProfileResult, profile_pipeline
+from penstock.pipeline._queues import AsyncQueue, QueuePerfStats, StatsQueue
+from penstock.pipeline._stage import StageInfo, is_eof, is_epoch_end
 from penstock.pipeline._stats import StageStats
+from penstock.pipeline._tasks import create_task
 
 __all__ = [
+    "AsyncQueue",
+    "BackgroundTask",
+    "BackgroundTaskFactory",
     "Pipeline",
     "PipelineBuilder",
     "PipelineFailure",
+    "PriorityExecutorEntrypoint",
+    "PriorityInterpreterPoolExecutor",
+    "PriorityProcessPoolExecutor",
+    "PriorityThreadPoolExecutor",
+    "ProcessGroupResourceUsage",
+    "ProcessGroupStatsMonitor",
+    "ProfileHook",
+    "ProfileResult",
+    "QueuePerfStats",
     "StageInfo",
     "StageStats",
+    "StatsQueue",
+    "TaskHook",
+    "TaskPerfStats",
+    "TaskStatsHook",
     "build_pipeline",
+    "cache_iterator",
+    "create_task",
+    "is_eof",
+    "is_epoch_end",
+    "profile_pipeline",
 ]

@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from penstock.pipeline._build import build_pipeline
+from penstock.pipeline._hooks import HookFactory
 from penstock.pipeline._pipeline import Pipeline
+from penstock.pipeline._queues import AsyncQueue
 from penstock.pipeline.defs import (
     Aggregate,
     Aggregator,
@@ -19,9 +21,10 @@ from penstock.pipeline.defs import (
     SinkConfig,
     SourceConfig,
 )
+from penstock.pipeline.defs._ops import Subscriptable
 
 
-class PipelineBuilder:
+class PipelineBuilder(Subscriptable):
     """Collects a source, stages and a sink, and builds the pipeline.
 
     >>> pipeline = (
@@ -107,9 +110,21 @@ class PipelineBuilder:
         name: str | None = None,
         batched: bool = False,
     ) -> PipelineBuilder:
-        """Sends each item down the path whose number ``router(item)`` returns."""
+        """Sends each item down the path whose number ``router(item)`` returns.
+
+        The router may be async. With ``batched`` it gets a list and returns a path for each of
+        its elements; see :func:`penstock.pipeline.defs.PathVariants`.
+        """
         self._pipes.append(PathVariants(router, paths, name, batched))
         return self
+
+    def to(self, target: Any, /, *, buffer_size: int = 1) -> PipelineBuilder:
+        """Regions that run in other processes: not supported."""
+        raise NotImplementedError(
+            "to(): regions in other processes are not supported. Give single stages an executor, "
+            "pipe(op, executor=ProcessPoolExecutor(n)), or run the whole pipeline elsewhere with "
+            "run_pipeline_in_subprocess()."
+        )
 
     def add_sink(self, buffer_size: int = 3) -> PipelineBuilder:
         """Where the consumer reads; ``buffer_size`` items may wait there."""
@@ -132,8 +147,8 @@ class PipelineBuilder:
         num_threads: int | None = 4,
         max_failures: int | Fraction = -1,
         report_stats_interval: float | None = None,
-        queue_class: Any = None,
-        task_hook_factory: Any = None,
+        queue_class: type[AsyncQueue] | None = None,
+        task_hook_factory: HookFactory | None = None,
         stage_id: int = 0,
         use_thread_output_queue: bool = False,
     ) -> Pipeline:
@@ -143,6 +158,10 @@ class PipelineBuilder:
         ``max_failures`` is how many failures (an int, over all stages) or which share of them (a
         Fraction) end the pipeline; negative: any number is accepted. With
         ``report_stats_interval`` the stage table is logged every so many seconds.
+
+        ``task_hook_factory(info)`` returns the :class:`TaskHook` objects of a stage, and
+        ``queue_class(info, buffer_size=n)`` makes the queue behind one. A pipeline with either
+        runs on an event loop: the same meaning, slower.
         """
         return build_pipeline(
             self.get_config(),

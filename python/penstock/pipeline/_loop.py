@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
-from collections.abc import AsyncIterable, Callable, Coroutine
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import AsyncIterable, Callable, Coroutine, Sequence
 from typing import Any
 
 from penstock._core import LoopSlot, TaskLane
+from penstock.pipeline._background import BackgroundTaskFactory
+from penstock.pipeline._tasks import cancel_all, create_task
+
+_LOG = logging.getLogger("penstock.pipeline")
 
 # What a slot returns when there is no task: no item can be this.
 NOTHING = object()
@@ -93,11 +97,23 @@ class Stage:
         self._lane.set_idle(False)
 
 
+def run_beside(factories: Sequence[BackgroundTaskFactory]) -> set[asyncio.Task[Any]]:
+    """Starts background tasks. One that cannot be made is logged, as is one that fails."""
+    tasks: set[asyncio.Task[Any]] = set()
+    for factory in factories:
+        try:
+            tasks.add(create_task(factory().run(), name="background_task"))
+        except Exception:
+            _LOG.exception("Failed to start a background task.")
+    return tasks
+
+
 class Loop:
     """The thread and what runs on it. It does not keep its pipeline alive."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, background: Sequence[BackgroundTaskFactory]) -> None:
         self._name = name
+        self._background = list(background)
         self._stages: list[Stage] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -106,7 +122,7 @@ class Loop:
         self._stages.append(stage)
 
     def start(self) -> None:
-        if not self._stages:
+        if not self._stages and not self._background:
             return
         started = threading.Event()
         self._thread = threading.Thread(
@@ -126,6 +142,7 @@ class Loop:
         return not self._thread.is_alive()
 
     def _cancel(self) -> None:
+        self._stopped.set()
         for task in self._tasks:
             task.cancel()
 
@@ -136,9 +153,15 @@ class Loop:
 
     async def _serve(self, started: threading.Event) -> None:
         assert self._loop is not None
+        self._stopped = asyncio.Event()
         self._tasks = [task for stage in self._stages for task in stage.start(self._loop)]
+        beside = run_beside(self._background)
+        await asyncio.sleep(0)
         started.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if beside:  # they stay until the pipeline is stopped
+            await self._stopped.wait()
+            await cancel_all(beside)
 
 
 def _failed(slot: LoopSlot, error: BaseException, item: Any) -> Any:
@@ -194,49 +217,6 @@ def generate_async(op: Callable[[Any], Any]) -> Run:
                 stage.flush_later()
 
     return run
-
-
-def call_in_executor(op: Callable[[Any], Any], executor: Executor) -> Run:
-    async def run(item: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(executor, _call, op, item)
-
-    return call_async(run)
-
-
-def _call(op: Callable[[Any], Any], item: Any) -> Any:
-    try:
-        return op(item)
-    except StopIteration as error:  # futures do not carry it
-        raise RuntimeError("the op raised StopIteration") from error
-
-
-_END = object()
-
-
-def _first(op: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
-    stream = iter(op(item))
-    return stream, next(stream, _END)
-
-
-def _whole(op: Callable[[Any], Any], item: Any) -> list[Any]:
-    return list(op(item))
-
-
-def generate_in_executor(op: Callable[[Any], Any], executor: Executor) -> Run:
-    """Outputs one by one; from a process pool all at once, because generators do not travel."""
-
-    async def stream(item: Any) -> Any:
-        run = asyncio.get_running_loop().run_in_executor
-        if isinstance(executor, ProcessPoolExecutor):
-            for output in await run(executor, _whole, op, item):
-                yield output
-            return
-        iterator, output = await run(executor, _first, op, item)
-        while output is not _END:
-            yield output
-            output = await run(executor, next, iterator, _END)
-
-    return generate_async(stream)
 
 
 def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Run:

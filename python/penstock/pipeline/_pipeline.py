@@ -6,31 +6,28 @@ import atexit
 import logging
 import os
 import threading
-import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from penstock.pipeline import _stats
-from penstock.pipeline._failure import PipelineFailure, describe_item
+from penstock.pipeline._run import Got
+from penstock.pipeline.defs._ops import Subscriptable
 
 if TYPE_CHECKING:
-    from penstock._core import Engine
-    from penstock.pipeline._loop import Loop
+    from penstock.pipeline._failure import PipelineFailure
+    from penstock.pipeline._run import Run
     from penstock.pipeline._stats import StageStats
 
 _LOG = logging.getLogger("penstock.pipeline")
-
-# What the engine says instead of an item, as numbers: see bindings/py_engine.h.
-_ITEM, _EPOCH_END, _END, _FAILED, _TIMEOUT, _STOPPED = range(6)
 
 _STOP_TIMEOUT = 1.0
 
 _running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
 
-class Pipeline:
+class Pipeline(Subscriptable):
     """Runs the stages and hands out what they make. Made by :meth:`PipelineBuilder.build`.
 
     One thread at a time may read. Everything else may be called from any thread.
@@ -42,19 +39,8 @@ class Pipeline:
     [0, 2, 4]
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        loop: Loop,
-        names: Sequence[str],
-        limits: Sequence[Any],
-        description: str,
-        report_interval: float,
-    ) -> None:
-        self._engine = engine
-        self._loop = loop
-        self._names = list(names)
-        self._limits = list(limits)  # of failures, by stage: (limit, over the whole pipeline)
+    def __init__(self, run: Run, description: str, report_interval: float) -> None:
+        self._run = run
         self._description = description
         self._report_interval = report_interval
         self._report_ended = threading.Event()
@@ -74,8 +60,7 @@ class Pipeline:
                     "again."
                 )
             self._state = "running"
-        self._engine.start()
-        self._loop.start()
+        self._run.start()
         _running.add(self)
         if self._report_interval > 0:
             threading.Thread(
@@ -95,8 +80,8 @@ class Pipeline:
         if self._process != os.getpid():
             return
         self._shut_down(_STOP_TIMEOUT if timeout is None else max(timeout, 0.0))
-        if not self._failure_was_read and self._engine.fatal_failures():
-            self._raise_failure()
+        if not self._failure_was_read:
+            self._raise_failure_if_any()
 
     def _shut_down(self, timeout: float) -> None:
         with self._state_lock:
@@ -105,12 +90,7 @@ class Pipeline:
             self._state = "stopped"
         self._report_ended.set()
         _running.discard(self)
-        deadline = time.monotonic() + timeout
-        self._engine.request_stop()
-        self._loop.stop(timeout)
-        abandoned = self._engine.stop(max(0.0, deadline - time.monotonic()))
-        if abandoned is not None:
-            _LOG.warning("%s", abandoned)
+        self._run.stop(timeout)
 
     @contextmanager
     def auto_stop(self, *, timeout: float | None = None) -> Iterator[None]:
@@ -128,7 +108,7 @@ class Pipeline:
         nothing came in time, :class:`PipelineFailure` if the pipeline has failed.
         """
         kind, item = self._take(timeout)
-        if kind == _ITEM:
+        if kind == Got.ITEM:
             return item
         self._raise_if_wrong(kind, timeout)
         raise EOFError("Reached the end of the pipeline.")
@@ -138,7 +118,7 @@ class Pipeline:
         if self._state == "built":
             self.start()
         wait = -1.0 if timeout is None else max(timeout, 0.0)
-        return self._engine.items(wait, lambda kind: self._raise_if_wrong(kind, timeout))
+        return self._run.items(wait, lambda kind: self._raise_if_wrong(kind, timeout))
 
     def __iter__(self) -> Iterator[Any]:
         return self.get_iterator()
@@ -146,65 +126,25 @@ class Pipeline:
     def _take(self, timeout: float | None) -> tuple[int, Any]:
         if self._state == "built":
             self.start()
-        return self._engine.take(-1.0 if timeout is None else max(timeout, 0.0))
+        return self._run.take(-1.0 if timeout is None else max(timeout, 0.0))
 
     def _raise_if_wrong(self, kind: int, timeout: float | None) -> None:
-        if kind == _TIMEOUT:
+        if kind == Got.TIMEOUT:
             raise TimeoutError(f"The next item is not available after {timeout} sec.")
-        if kind in (_FAILED, _STOPPED):
+        if kind in (Got.FAILED, Got.STOPPED):
             self._check_process()
-        if kind == _FAILED or (kind == _STOPPED and self._engine.fatal_failures()):
-            self._failure_was_read = True
-            self._raise_failure()
+            self._raise_failure_if_any()
 
-    def _raise_failure(self) -> NoReturn:
-        self._failure_was_read = True
+    def _raise_failure_if_any(self) -> None:
         if self._failure is None:
-            errors = [self._explain(*failure) for failure in self._engine.fatal_failures()]
-            self._failure = PipelineFailure(sorted(errors, key=lambda error: error[0]))
-        raise self._failure
-
-    def _explain(
-        self,
-        place: int,
-        error: BaseException,
-        item: Any,
-        failed: int,
-        processed: int,
-        all_failed: int,
-        all_processed: int,
-    ) -> tuple[str, Exception]:
-        """The stage that failed and the exception that says why."""
-        name = self._names[place]
-        limit, of_all = self._limits[place]
-        if of_all:
-            failed, processed = all_failed, all_processed
-        result: BaseException = error
-        if limit is not None and limit[0] >= 0 and isinstance(error, Exception):
-            bound, per = limit
-            if per == 0 and failed > bound:
-                result = RuntimeError(
-                    f"The pipeline stage ({name}) failed {failed} times, which exceeds the "
-                    f"threshold ({bound})."
-                )
-            elif per > 0 and processed >= 100 and failed * per > bound * processed:
-                result = RuntimeError(
-                    f"The pipeline stage ({name}) failed {failed} times out of {processed} "
-                    f"invocations ({failed / processed:.1%}), which exceeds the threshold "
-                    f"({bound / per:.1%})."
-                )
-        if not isinstance(result, Exception):
-            result = RuntimeError(f"The pipeline stage ({name}) raised {type(error).__name__}.")
-        if result is not error:
-            result.__cause__ = error
-        assert isinstance(result, Exception)
-        if item is not None:
-            result.add_note(f"Item: {describe_item(item)}")
-        return name, result
+            self._failure = self._run.failure()
+        if self._failure is not None:
+            self._failure_was_read = True
+            raise self._failure
 
     def stats(self) -> list[StageStats]:
         """What each stage has done so far, in the order of the flow, the sink last."""
-        return _stats.from_engine(self._engine.stats(), self._names)
+        return self._run.stats()
 
     def __str__(self) -> str:
         return f"{self._description}\n{_stats.table(self.stats())}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -41,6 +41,10 @@ class StageStats:
     def throughput(self) -> float:
         """Items out per second."""
         return self.items_out / self.elapsed if self.elapsed > 0 else 0.0
+
+    def as_sink(self, requests: int, wait: float, readiness: float) -> StageStats:
+        """The same as the record of a sink: what leaves it is what the consumer asked for."""
+        return replace(self, items_out=requests, waiting=wait, blocked=0.0, readiness=readiness)
 
 
 def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[StageStats]:

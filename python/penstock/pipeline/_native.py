@@ -1,0 +1,93 @@
+"""A pipeline on the native engine."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.pipeline import _stats
+from penstock.pipeline._failure import PipelineFailure, describe_item
+
+if TYPE_CHECKING:
+    from penstock._core import Engine
+    from penstock.pipeline._loop import Loop
+
+_LOG = logging.getLogger("penstock.pipeline")
+
+
+class NativeRun:
+    """The engine, the event loop of its async stages, and how failures are explained; see
+    :class:`penstock.pipeline._run.Run`."""
+
+    def __init__(
+        self, engine: Engine, loop: Loop, names: Sequence[str], limits: Sequence[Any]
+    ) -> None:
+        self._engine = engine
+        self._loop = loop
+        self._names = list(names)
+        self._limits = list(limits)  # of failures, by stage: (limit, over the whole pipeline)
+
+    def start(self) -> None:
+        self._engine.start()
+        self._loop.start()
+
+    def stop(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        self._engine.request_stop()
+        self._loop.stop(timeout)
+        abandoned = self._engine.stop(max(0.0, deadline - time.monotonic()))
+        if abandoned is not None:
+            _LOG.warning("%s", abandoned)
+
+    def take(self, timeout: float) -> tuple[int, Any]:
+        return self._engine.take(timeout)
+
+    def items(self, timeout: float, ended: Callable[[int], None]) -> Iterator[Any]:
+        return self._engine.items(timeout, ended)
+
+    def stats(self) -> list[_stats.StageStats]:
+        return _stats.from_engine(self._engine.stats(), self._names)
+
+    def failure(self) -> PipelineFailure | None:
+        errors = [self._explain(*failure) for failure in self._engine.fatal_failures()]
+        return PipelineFailure(sorted(errors, key=lambda error: error[0])) if errors else None
+
+    def _explain(
+        self,
+        place: int,
+        error: BaseException,
+        item: Any,
+        failed: int,
+        processed: int,
+        all_failed: int,
+        all_processed: int,
+    ) -> tuple[str, Exception]:
+        """The stage that failed and the exception that says why."""
+        name = self._names[place]
+        limit, of_all = self._limits[place]
+        if of_all:
+            failed, processed = all_failed, all_processed
+        result: BaseException = error
+        if limit is not None and limit[0] >= 0 and isinstance(error, Exception):
+            bound, per = limit
+            if per == 0 and failed > bound:
+                result = RuntimeError(
+                    f"The pipeline stage ({name}) failed {failed} times, which exceeds the "
+                    f"threshold ({bound})."
+                )
+            elif per > 0 and processed >= 100 and failed * per > bound * processed:
+                result = RuntimeError(
+                    f"The pipeline stage ({name}) failed {failed} times out of {processed} "
+                    f"invocations ({failed / processed:.1%}), which exceeds the threshold "
+                    f"({bound / per:.1%})."
+                )
+        if not isinstance(result, Exception):
+            result = RuntimeError(f"The pipeline stage ({name}) raised {type(error).__name__}.")
+        if result is not error:
+            result.__cause__ = error
+        assert isinstance(result, Exception)
+        if item is not None:
+            result.add_note(f"Item: {describe_item(item)}")
+        return name, result
