@@ -21,13 +21,17 @@ Status IndexedRecords::find(std::uint64_t index, Found& into) const {
   const Index& records = shards_[into.shard].index;
   if (!records.entry(into.record, into.entry)) return contradiction(into);
   if (const Index::Bad* bad = records.bad(into.record); bad != nullptr) [[unlikely]] {
-    return explain_(bad->trouble, bad->offset, into.entry.key, files_.name(into.shard));
+    return traits_.explain(bad->trouble, bad->offset, key_of(into), files_.name(into.shard));
   }
   return {};
 }
 
+std::string IndexedRecords::key_of(const Found& found) const {
+  return traits_.keyed ? std::string(found.entry.key) : std::to_string(found.record);
+}
+
 Error IndexedRecords::located(Error error, const Found& found) const {
-  return std::move(error).in_file(files_.name(found.shard)).of_sample(std::string(found.entry.key));
+  return std::move(error).in_file(files_.name(found.shard)).of_sample(key_of(found));
 }
 
 Error IndexedRecords::contradiction(const Found& found) const {
@@ -55,10 +59,13 @@ Status IndexedRecords::measure(const Found& found, Extent& into) const {
                      found)
           .at_offset(std::int64_t(part.offset));
     }
-    if (!layout.add(part.offset, part.size)) return contradiction(found);
+    const std::uint64_t size = part.size + traits_.trailer;
+    if (size > shard.index.stamp().size - part.offset || !layout.add(part.offset, size)) {
+      return contradiction(found);
+    }
     if (into.pieces == 0) into.range.offset = part.offset;
     into.pieces += layout.new_read() ? 1 : 0;
-    into.range.size = part.offset + part.size - into.range.offset;
+    into.range.size = part.offset + size - into.range.offset;
   }
   into.memory = layout.total();
   return {};
@@ -67,6 +74,14 @@ Status IndexedRecords::measure(const Found& found, Extent& into) const {
 Status IndexedRecords::verify(const Found& found, const Index::Part& part, std::uint64_t number,
                               std::span<const std::byte> bytes) const {
   const Opened& shard = shards_[found.shard];
+  if (traits_.check != nullptr &&
+      !traits_.check(bytes, {bytes.data() + bytes.size(), std::size_t(traits_.trailer)})) {
+    return located(Error(Code::corrupt,
+                         "the checksum of this record is wrong: its bytes were "
+                         "changed after it was written"),
+                   found)
+        .at_offset(std::int64_t(part.offset));
+  }
   if (!shard.index.has_hashes()) return {};
   if (::XXH3_64bits(bytes.data(), bytes.size()) == shard.index.hash(number)) return {};
   return located(Error(Code::corrupt, "the bytes of field " + fields_[shard.fields[part.field]] +
@@ -86,7 +101,7 @@ Status IndexedRecords::make_fields(const Found& found, const Buffer& memory, std
   const std::span<const std::byte> key_bytes = memory.bytes().subspan(key_at, key.size());
   into.fields.clear();
   into.key = {reinterpret_cast<const char*>(key_bytes.data()), key_bytes.size()};
-  into.fields.push_back({fields_[0], FieldKind::text, key_bytes, 0});
+  if (traits_.keyed) into.fields.push_back({fields_[0], FieldKind::text, key_bytes, 0});
   Index::Part part;
   const std::uint64_t behind = found.entry.first + found.entry.count;
   for (std::uint64_t p = found.entry.first; p < behind; ++p) {
@@ -130,10 +145,11 @@ Status IndexedRecords::read_found(const Found& found, const Extent& extent, Buff
   RecordLayout layout;
   Status status;
   const auto place = [&](const Index::Part& part) {
-    (void)layout.add(part.offset, part.size);
+    const std::uint64_t wanted = part.size + traits_.trailer;
+    (void)layout.add(part.offset, wanted);
     if (status.ok()) {
-      status = (*file)->read(part.offset, memory->bytes().subspan(std::size_t(layout.place()),
-                                                                  std::size_t(part.size)));
+      status = (*file)->read(
+          part.offset, memory->bytes().subspan(std::size_t(layout.place()), std::size_t(wanted)));
     }
     return layout.place();
   };

@@ -11,7 +11,7 @@ namespace penstock::formats {
 Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> shards,
                                                             const std::vector<std::string>& fields,
                                                             std::uint64_t max_member,
-                                                            Explain explain) {
+                                                            const Traits& traits) {
   std::vector<std::string> names;
   std::vector<storage::Stamp> stamps;
   for (Shard& shard : shards) {
@@ -22,14 +22,14 @@ Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> s
   const std::shared_ptr<IndexedRecords> all(
       new IndexedRecords(std::move(names), std::move(stamps)));
   all->max_member_ = max_member;
-  all->explain_ = explain;
+  all->traits_ = traits;
   std::uint64_t payload = 0;
   Digest digest;
   for (std::size_t s = 0; s < shards.size(); ++s) {
     Index& index = shards[s].index;
     all->firsts_.push_back(all->firsts_.back() + index.records());
     all->findings_ += index.findings();
-    all->largest_ = std::max(all->largest_, index.largest());
+    all->largest_ = std::max(all->largest_, index.largest() + traits.trailer);
     payload += index.payload_bytes();
     digest.add(std::string_view(all->files_.name(s)).substr(root));
     digest.add(index.records());
@@ -46,7 +46,8 @@ Status IndexedRecords::add_fields(const std::vector<std::string>& wanted) {
   const auto number = [](const std::vector<std::string>& names, std::string_view name) {
     return std::size_t(std::find(names.begin(), names.end(), name) - names.begin());
   };
-  std::vector<std::string> seen{"__key__"};
+  std::vector<std::string> seen;
+  if (traits_.keyed) seen.emplace_back("__key__");
   for (const Opened& shard : shards_) {
     for (const std::string_view field : shard.index.fields()) {
       if (number(seen, field) == seen.size()) seen.emplace_back(field);
@@ -80,11 +81,11 @@ std::uint64_t IndexedRecords::shard_of(std::uint64_t index) const noexcept {
 
 std::string IndexedRecords::name(std::uint64_t index) const {
   if (index >= size()) return "record " + std::to_string(index);
-  const auto shard = std::size_t(shard_of(index));
-  Index::Entry entry;
-  std::string text = files_.name(shard) + ":";
-  if (shards_[shard].index.entry(index - firsts_[shard], entry)) text += entry.key;
-  return text;
+  Found found;
+  found.shard = std::size_t(shard_of(index));
+  found.record = index - firsts_[found.shard];
+  (void)shards_[found.shard].index.entry(found.record, found.entry);
+  return files_.name(found.shard) + ":" + key_of(found);
 }
 
 std::uint64_t IndexedRecords::bytes(std::uint64_t index) const noexcept {
@@ -99,7 +100,7 @@ std::uint64_t IndexedRecords::bytes(std::uint64_t index) const noexcept {
   for (std::uint64_t p = entry.first; p < entry.first + entry.count; ++p) {
     if (!shard.index.part(record, p, part)) return 0;
     if (shard.fields[part.field] == kUnwanted) continue;
-    if (part.size > max_member_ || !layout.add(part.offset, part.size)) return 0;
+    if (part.size > max_member_ || !layout.add(part.offset, part.size + traits_.trailer)) return 0;
   }
   return layout.total() + entry.key.size();
 }

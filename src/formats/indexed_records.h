@@ -21,14 +21,24 @@ class IndexedRecords final : public Records {
     storage::Stamp stamp;
     Index index;
   };
-  // What a number in Index::Bad means.
-  using Explain = Error (*)(std::uint64_t trouble, std::uint64_t offset, std::string_view key,
-                            const std::string& file);
+  // What differs from format to format.
+  struct Traits {
+    // What a number in Index::Bad means.
+    Error (*explain)(std::uint64_t trouble, std::uint64_t offset, std::string_view key,
+                     const std::string& file) = nullptr;
+    bool keyed =
+        true;  // records have keys, given as a field "__key__"; else numbers are their names
+    // Bytes behind each part that are read with it, and what they say of it.
+    std::uint64_t trailer = 0;
+    bool (*check)(std::span<const std::byte> part,
+                  std::span<const std::byte> trailer) noexcept = nullptr;
+  };
 
   // `fields`: which to read; empty: all. Fails with not_found if no record has one of them.
   static Result<std::shared_ptr<const Records>> over(std::vector<Shard> shards,
                                                      const std::vector<std::string>& fields,
-                                                     std::uint64_t max_member, Explain explain);
+                                                     std::uint64_t max_member,
+                                                     const Traits& traits);
 
   std::uint64_t size() const noexcept override { return firsts_.back(); }
   const std::vector<std::string>& fields() const noexcept override { return fields_; }
@@ -82,6 +92,7 @@ class IndexedRecords final : public Records {
                      const Place& place, Record& into) const;
   Status verify(const Found& found, const Index::Part& part, std::uint64_t number,
                 std::span<const std::byte> bytes) const;
+  std::string key_of(const Found& found) const;  // for messages
   Error contradiction(const Found& found) const;
   Error located(Error error, const Found& found) const;
 
@@ -90,7 +101,7 @@ class IndexedRecords final : public Records {
   std::vector<std::uint64_t> firsts_{0};  // shard s has records firsts_[s] to firsts_[s + 1] - 1
   std::vector<std::string> fields_;
   std::uint64_t max_member_ = 0, largest_ = 0, mean_ = 1, digest_ = 0;
-  Explain explain_ = nullptr;
+  Traits traits_;
   Findings findings_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "formats/folder.h"
 #include "formats/tar/tar.h"
+#include "formats/tfrecord/tfrecord.h"
 #include "storage/expand.h"
 #include "storage/source.h"
 
@@ -21,13 +22,25 @@ bool is_compressed_tar(std::string_view name) {
   return name.ends_with(".tar.gz") || name.ends_with(".tgz") || name.ends_with(".tar.zst");
 }
 
+// x.tfrecord, x.tfrecords.gz, x.tfrecord-00003-of-00010
+bool is_tfrecord(std::string_view name) {
+  constexpr std::string_view kWord = ".tfrecord";
+  const std::size_t at = name.rfind(kWord);
+  if (at == name.npos) return false;
+  std::string_view rest = name.substr(at + kWord.size());
+  if (rest.starts_with('s')) rest.remove_prefix(1);
+  return rest.empty() || rest == ".gz" || rest == ".zlib" || rest.starts_with('-');
+}
+
 Result<Format> format_of(const std::string& name) {
   if (is_folder(name)) return Format::folder;
   if (name.ends_with(".tar") || is_compressed_tar(name)) return Format::tar;
+  if (is_tfrecord(name)) return Format::tfrecord;
   if (is_image_name(name)) return Format::files;
   return Error(
              Code::unsupported,
-             "cannot tell the format from this name: give format=\"tar\", \"folder\" or \"files\"")
+             "cannot tell the format from this name: give format=\"tar\", \"tfrecord\", \"folder\" "
+             "or \"files\"")
       .in_file(name);
 }
 
@@ -63,6 +76,18 @@ Result<Format> common_format(const std::vector<std::string>& names, Format wante
 
 }  // namespace
 
+Result<Format> format_named(std::string_view name) {
+  static constexpr std::pair<std::string_view, Format> kFormats[] = {
+      {"", Format::detect},     {"tar", Format::tar},           {"folder", Format::folder},
+      {"files", Format::files}, {"tfrecord", Format::tfrecord},
+  };
+  for (const auto& [known, format] : kFormats) {
+    if (known == name) return format;
+  }
+  return Error(Code::invalid_argument,
+               "format must be tar, tfrecord, folder or files, not " + std::string(name));
+}
+
 Result<std::shared_ptr<const Records>> open_records(const std::vector<std::string>& names,
                                                     const OpenOptions& options) {
   const Result<std::vector<std::string>> paths = names_of(names);
@@ -77,6 +102,8 @@ Result<std::shared_ptr<const Records>> open_records(const std::vector<std::strin
           .in_file((*paths)[1]);
     case Format::files:
       return open_files(*paths, options);
+    case Format::tfrecord:
+      return tfrecord::open_shards(*paths, options);
     case Format::tar:
     case Format::detect:
       break;
@@ -90,8 +117,12 @@ Result<std::unique_ptr<RecordStream>> open_stream(const std::vector<std::string>
   if (!paths) return paths.error();
   const Result<Format> format = common_format(*paths, options.format);
   if (!format) return format.error();
+  if (*format == Format::tfrecord) {
+    return tfrecord::stream_shards(*std::move(paths), pool, options);
+  }
   if (*format != Format::tar) {
-    return Error(Code::unsupported, "only tars are streamed; open it with an index")
+    return Error(Code::unsupported,
+                 "only tars and TFRecord files are streamed; open it with an index")
         .in_file(paths->front());
   }
   return tar::stream_shards(*std::move(paths), pool, options);

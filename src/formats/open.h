@@ -1,12 +1,15 @@
 // Opening: from what a user writes (a name, a pattern, a list) to Records or a RecordStream.
 //
 // What a name means: a folder is an image folder; a file that ends in .tar is a tar, in .tar.gz,
-// .tgz, .tar.zst a compressed one; a file that ends like an image is one record of its own.
+// .tgz, .tar.zst a compressed one; .tfrecord and .tfrecords, perhaps with .gz or a shard's number
+// behind it (x.tfrecord-00003-of-00010), is a TFRecord file; a file that ends like an image is one
+// record of its own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/records.h"
@@ -15,7 +18,10 @@
 
 namespace penstock::formats {
 
-enum class Format : std::uint8_t { detect, tar, folder, files };
+enum class Format : std::uint8_t { detect, tar, folder, files, tfrecord };
+
+// As users write it: "tar"; "" is detect.
+Result<Format> format_named(std::string_view name);
 
 struct OpenOptions {
   Format format = Format::detect;
@@ -23,6 +29,7 @@ struct OpenOptions {
   bool checksums = false;           // the index holds a hash per member; every read is verified
   bool refresh = false;             // make the index anew, whatever is there
   bool write_index = true;          // false: a new index stays in memory
+  bool verify = true;               // checksums that the format itself has are checked
   std::uint64_t max_member = std::uint64_t(1) << 30;  // larger members are refused when read
   int threads = 0;                                    // for making indexes; 0: one per core
 };
@@ -33,7 +40,7 @@ struct OpenOptions {
 Result<std::shared_ptr<const Records>> open_records(const std::vector<std::string>& names,
                                                     const OpenOptions& options = {});
 
-// Tars only, compressed or not, one after the other. `pool` must outlive the stream.
+// Tars and TFRecord files, compressed or not, one after the other. `pool` must outlive the stream.
 Result<std::unique_ptr<RecordStream>> open_stream(const std::vector<std::string>& names,
                                                   BufferPool& pool,
                                                   const OpenOptions& options = {});

@@ -96,7 +96,7 @@ void File::advise(Pattern pattern) const noexcept {
                         pattern == Pattern::random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
 }
 
-Result<Stamp> stamp_of(const std::string& path) {
+Result<Stamp> file_stamp(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return system_error(errno, "open", path);
   if (const Status regular = must_be_regular(info, path); !regular) return regular.error();

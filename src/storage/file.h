@@ -55,6 +55,6 @@ class File final : public Source {
 };
 
 // The stamp of a path, without opening it. Fails if it is not a regular file.
-Result<Stamp> stamp_of(const std::string& path);
+Result<Stamp> file_stamp(const std::string& path);
 
 }  // namespace penstock::storage

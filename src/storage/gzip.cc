@@ -1,4 +1,5 @@
-// gunzip: RFC 1952, one member after another, as gzip and pigz write them.
+// gunzip: RFC 1952, one member after another, as gzip and pigz write them. unzlib: RFC 1950, the
+// same with another wrapping.
 #include <zlib.h>
 
 #include <vector>
@@ -8,22 +9,25 @@
 namespace penstock::storage {
 namespace {
 
-class Gunzip final : public Stream {
+class Inflate final : public Stream {
  public:
-  explicit Gunzip(std::unique_ptr<Stream> packed)
-      : packed_(std::move(packed)), input_(std::size_t(256) << 10) {
-    ready_ = ::inflateInit2(&state_, 16 + MAX_WBITS) == Z_OK;  // 16: with gzip's header
+  Inflate(std::unique_ptr<Stream> packed, const char* format, int window_bits)
+      : packed_(std::move(packed)), format_(format), input_(std::size_t(256) << 10) {
+    ready_ = ::inflateInit2(&state_, window_bits) == Z_OK;
   }
-  ~Gunzip() override {
+  ~Inflate() override {
     if (ready_) ::inflateEnd(&state_);
   }
-  Gunzip(const Gunzip&) = delete;
-  Gunzip& operator=(const Gunzip&) = delete;
+  Inflate(const Inflate&) = delete;
+  Inflate& operator=(const Inflate&) = delete;
 
   const std::string& name() const noexcept override { return packed_->name(); }
 
   Result<std::size_t> read(std::span<std::byte> into) override {
-    if (!ready_) return Error(Code::out_of_memory, "no memory to unpack gzip").in_file(name());
+    if (!ready_) {
+      return Error(Code::out_of_memory, std::string("no memory to unpack ") + format_)
+          .in_file(name());
+    }
     if (finished_) return std::size_t(0);
     const auto room = uInt(std::min<std::size_t>(into.size(), std::size_t(1) << 30));
     state_.next_out = reinterpret_cast<Bytef*>(into.data());
@@ -46,8 +50,8 @@ class Gunzip final : public Stream {
       } else if (outcome != Z_OK && outcome != Z_BUF_ERROR) {
         finished_ = true;
         return Error(outcome == Z_MEM_ERROR ? Code::out_of_memory : Code::corrupt,
-                     std::string("cannot unpack gzip from here on: ") +
-                         (state_.msg != nullptr ? state_.msg : "damaged data"))
+                     std::string("cannot unpack ") + format_ +
+                         " from here on: " + (state_.msg != nullptr ? state_.msg : "damaged data"))
             .in_file(name())
             .at_offset(std::int64_t(consumed_ - state_.avail_in));
       }
@@ -68,12 +72,14 @@ class Gunzip final : public Stream {
   Result<std::size_t> at_end() {
     finished_ = true;
     if (between_members_) return std::size_t(0);
-    return Error(Code::corrupt, "the gzip data ends early: the file was cut off")
+    return Error(Code::corrupt,
+                 std::string("the ") + format_ + " data ends early: the file was cut off")
         .in_file(name())
         .at_offset(std::int64_t(consumed_));
   }
 
   std::unique_ptr<Stream> packed_;
+  const char* format_;
   std::vector<std::byte> input_;
   z_stream state_{};
   std::uint64_t consumed_ = 0;
@@ -85,7 +91,11 @@ class Gunzip final : public Stream {
 }  // namespace
 
 std::unique_ptr<Stream> gunzip(std::unique_ptr<Stream> packed) {
-  return std::make_unique<Gunzip>(std::move(packed));
+  return std::make_unique<Inflate>(std::move(packed), "gzip", 16 + MAX_WBITS);  // 16: its header
+}
+
+std::unique_ptr<Stream> unzlib(std::unique_ptr<Stream> packed) {
+  return std::make_unique<Inflate>(std::move(packed), "zlib", MAX_WBITS);
 }
 
 }  // namespace penstock::storage

@@ -27,4 +27,11 @@ Result<std::shared_ptr<const Source>> open_source(const std::string& name) {
   return std::shared_ptr<const Source>(*std::move(file));
 }
 
+Result<Stamp> stamp_of(const std::string& name) {
+  if (!is_url(name)) return file_stamp(name);
+  const Result<std::shared_ptr<const Source>> source = open_source(name);
+  if (!source) return source.error();
+  return (*source)->stamp();
+}
+
 }  // namespace penstock::storage

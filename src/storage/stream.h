@@ -37,8 +37,9 @@ Result<std::unique_ptr<Stream>> open_stream(const std::string& path);
 // Memory that outlives the stream.
 std::unique_ptr<Stream> stream_over(std::span<const std::byte> bytes, std::string name);
 
-// Unpacks what `packed` gives: gzip (one member or several) and zstd (one frame or several).
+// Unpacks what `packed` gives: gzip and zlib (one member or several) and zstd (one frame or several).
 std::unique_ptr<Stream> gunzip(std::unique_ptr<Stream> packed);
+std::unique_ptr<Stream> unzlib(std::unique_ptr<Stream> packed);
 std::unique_ptr<Stream> unzstd(std::unique_ptr<Stream> packed);
 
 enum class Packing : std::uint8_t { none, gzip, zstd };

@@ -1,14 +1,10 @@
-#include <xxhash.h>
-
-#include <memory>
-
 #include "formats/index_builder.h"
+#include "formats/part_hasher.h"
 #include "formats/tar/names.h"
 #include "formats/tar/samples.h"
 #include "formats/tar/scanner.h"
 #include "formats/tar/tar.h"
 #include "formats/window.h"
-#include "storage/file.h"
 #include "storage/stream.h"
 
 namespace penstock::formats::tar {
@@ -66,27 +62,13 @@ class Pass {
     Part part{*field, member.payload, member.size, 0};
     if (scanner_.cut()) part.size = stamp.size - std::min(stamp.size, part.offset);
     if (hashes_) {
-      Result<std::uint64_t> hash = hash_of(part);
+      const Result<std::uint64_t> hash = hasher_.hash(window_, part.offset, part.size);
       if (!hash) return hash.error();
       part.hash = *hash;
     }
     samples_.add(name->key, part, member.header);
     if (scanner_.cut()) samples_.open().spoil(Trouble::cut, member.payload);
     return {};
-  }
-
-  Result<std::uint64_t> hash_of(const Part& part) {
-    ::XXH3_64bits_reset(hasher_.get());
-    for (std::uint64_t done = 0; done < part.size;) {
-      window_.keep_from(part.offset + done);
-      const auto bytes = window_.at(
-          part.offset + done, std::size_t(std::min<std::uint64_t>(part.size - done, kBlockSize)));
-      if (!bytes) return bytes.error();
-      if (bytes->empty()) break;
-      ::XXH3_64bits_update(hasher_.get(), bytes->data(), bytes->size());
-      done += bytes->size();
-    }
-    return ::XXH3_64bits_digest(hasher_.get());
   }
 
   void collect() {
@@ -118,10 +100,6 @@ class Pass {
     return builder_.finish(extra);
   }
 
-  struct FreeHasher {
-    void operator()(::XXH3_state_t* state) const noexcept { ::XXH3_freeState(state); }
-  };
-
   BufferPool pool_;
   Window window_;
   Scanner scanner_;
@@ -130,45 +108,15 @@ class Pass {
   FieldNames fields_;
   IndexBuilder builder_;
   bool hashes_;
-  std::unique_ptr<::XXH3_state_t, FreeHasher> hasher_{::XXH3_createState()};
+  PartHasher hasher_;
   std::size_t last_field_ = 0;
   std::uint64_t members_ = 0, unnamed_ = 0;
 };
-
-Status check_start(const std::string& path, storage::Stamp stamp) {
-  if (stamp.size == 0) return Error(Code::corrupt, "the file is empty: this is not a tar");
-  const Result<std::shared_ptr<const storage::File>> file = storage::File::open(path);
-  if (!file) return file.error();
-  std::byte start[4] = {};
-  const std::size_t size = std::min<std::size_t>(sizeof(start), stamp.size);
-  if (Status status = (*file)->read(0, std::span(start).first(size)); !status) return status;
-  if (storage::packing_of(start) == storage::Packing::none) return {};
-  return Error(
-      Code::unsupported,
-      "a compressed tar can only be read from front to back; for len, an index and a global "
-      "shuffle unpack it to .tar");
-}
 
 }  // namespace
 
 Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes) {
   return Pass(stream, hashes).run(stamp);
-}
-
-Result<Index> make_index(const std::string& path, storage::Stamp stamp, bool hashes) {
-  const auto here = [&path](Error error) { return std::move(error).in_file(path); };
-  if (const Status status = check_start(path, stamp); !status) return here(status.error());
-  Result<std::unique_ptr<storage::Stream>> stream = storage::open_stream(path);
-  if (!stream) return stream.error();
-  Result<Index> index = make_index(**stream, stamp, hashes);
-  if (!index) return here(index.error());
-  const Result<storage::Stamp> now = storage::stamp_of(path);
-  if (!now) return now.error();
-  if (*now != stamp) {
-    return Error(Code::io, "the file was changed while its index was made: try again")
-        .in_file(path);
-  }
-  return index;
 }
 
 }  // namespace penstock::formats::tar

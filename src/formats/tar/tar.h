@@ -13,9 +13,7 @@
 
 namespace penstock::formats::tar {
 
-// Reads the headers of a tar, all of its bytes if `hashes`, and makes its index. Fails if the file
-// is not at `stamp` any more when that is done.
-Result<Index> make_index(const std::string& path, storage::Stamp stamp, bool hashes);
+// Reads the headers of a tar, all of its bytes if `hashes`, and makes its index.
 Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes);
 
 // `paths` are files, without patterns.

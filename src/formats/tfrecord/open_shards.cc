@@ -1,0 +1,61 @@
+#include "formats/open_shards.h"
+
+#include "formats/tfrecord/frame.h"
+#include "formats/tfrecord/packing.h"
+#include "formats/tfrecord/tfrecord.h"
+
+namespace penstock::formats::tfrecord {
+namespace {
+
+Status check_start(std::span<const std::byte> start) {
+  if (packing_of(start) == Packing::none) return {};
+  return Error(Code::unsupported,
+               "a compressed TFRecord file can only be read from front to back; for len, an index "
+               "and a global shuffle unpack it");
+}
+
+}  // namespace
+
+Error error_of(Trouble trouble, std::uint64_t offset, std::uint64_t lost, std::string_view record,
+               const std::string& file) {
+  Code code = Code::corrupt;
+  std::string what;
+  switch (trouble) {
+    case Trouble::damaged:
+      what = "the header of this record is damaged: it is lost, and what else was in the " +
+             std::to_string(lost) + " bytes up to the next sound one";
+      break;
+    case Trouble::cut:
+      what = "the file ends inside this record: it was cut off";
+      break;
+    case Trouble::checksum:
+      what = "the checksum of this record is wrong: its bytes were changed after it was written";
+      break;
+    case Trouble::too_large:
+      code = Code::out_of_range;
+      what = "this record is larger than max_member";
+      break;
+  }
+  return Error(code, std::move(what))
+      .in_file(file)
+      .at_offset(std::int64_t(offset))
+      .of_sample(std::string(record));
+}
+
+Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string>& paths,
+                                                   const OpenOptions& options) {
+  IndexedRecords::Traits traits;
+  traits.explain = [](std::uint64_t trouble, std::uint64_t offset, std::string_view key,
+                      const std::string& file) {
+    return error_of(Trouble(trouble & ((1U << kTroubleBits) - 1)), offset, trouble >> kTroubleBits,
+                    key, file);
+  };
+  traits.keyed = false;
+  if (options.verify) {
+    traits.trailer = kFooterBytes;
+    traits.check = is_sound;
+  }
+  return formats::open_shards(paths, options, check_start, make_index, traits);
+}
+
+}  // namespace penstock::formats::tfrecord
