@@ -130,7 +130,7 @@ data::PlanPtr PlanBuilder::plan(const data::Order& order, std::vector<data::Sour
   constexpr std::uint64_t kSmall = 16 * 1024;
   bool small = !heavy;
   for (const data::SourcePtr& source : sources) small = small && source->mean_bytes() <= kSmall;
-  const std::size_t together = small ? 16 : 1;
+  const std::size_t together = small ? 32 : 1;
   return std::make_shared<const data::LoaderPlan>(data::LoaderPlan{
       order, std::move(sources), own_steps, segments, slots, row_bytes, together, seed, replace});
 }

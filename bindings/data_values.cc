@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -54,6 +55,46 @@ nb::object view_of(const Bytes& bytes) {
   if (bytes.bytes.empty()) return checked(PyMemoryView_FromObject(nb::bytes("", 0).ptr()));
   return checked(PyMemoryView_FromObject(nb::cast(ByteView{bytes.memory, bytes.bytes}).ptr()));
 }
+
+// Views of records that share blocks of memory: slices of one view of the block, which are cheaper
+// than views of their own. The memory is the user's from now on.
+class SharedViews {
+ public:
+  nb::object view_of(const Bytes& bytes) {
+    const bool shared = bytes.memory && bytes.bytes.size() < bytes.memory.size() / 4;
+    if (bytes.owner || bytes.bytes.empty() || !shared) {
+      bytes.memory.give_to_user();
+      return bindings::view_of(bytes);
+    }
+    const auto offset = static_cast<Py_ssize_t>(bytes.bytes.data() - bytes.memory.data());
+    const auto size = static_cast<Py_ssize_t>(bytes.bytes.size());
+    const nb::object first = checked(PyLong_FromSsize_t(offset));
+    const nb::object last = checked(PyLong_FromSsize_t(offset + size));
+    const nb::object slice = checked(PySlice_New(first.ptr(), last.ptr(), nullptr));
+    return checked(PyObject_GetItem(whole(bytes.memory).ptr(), slice.ptr()));
+  }
+
+ private:
+  struct Known {
+    const std::byte* block = nullptr;
+    nb::object view;
+  };
+
+  // Neighbours in a batch lie in one of a few blocks: one per shard of a group that was read.
+  const nb::object& whole(const Buffer& memory) {
+    for (const Known& one : known_) {
+      if (one.block == memory.data()) return one.view;
+    }
+    memory.give_to_user();
+    Known& one = known_[next_++ % known_.size()];
+    one = {memory.data(),
+           checked(PyMemoryView_FromObject(nb::cast(ByteView{memory, memory.bytes()}).ptr()))};
+    return one.view;
+  }
+
+  std::array<Known, 8> known_;
+  std::size_t next_ = 0;
+};
 
 nb::object text_of(const Text& text) {
   if (text.owner) return held(text.owner);
@@ -116,7 +157,6 @@ void give(const Tensor& tensor) {
 }
 
 void give(const data::Value& value) {
-  if (const auto* bytes = std::get_if<Bytes>(&value)) bytes->memory.give_to_user();
   if (const auto* array = std::get_if<Tensor>(&value)) give(*array);
 }
 
@@ -236,11 +276,15 @@ nb::object to_python(data::Column& column) {
     give(ragged->values);
     return nb::make_tuple(nb::cast(ragged->values), nb::cast(ragged->offsets));
   }
-  nb::list all;
-  for (data::Value& value : std::get<std::vector<data::Value>>(column.values)) {
-    give(value);
-    all.append(to_python(value));
-    value = std::monostate();
+  auto& values = std::get<std::vector<data::Value>>(column.values);
+  nb::object all = checked(PyList_New(static_cast<Py_ssize_t>(values.size())));
+  SharedViews views;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Bytes* bytes = std::get_if<Bytes>(&values[i]);
+    if (bytes == nullptr) give(values[i]);
+    nb::object one = bytes != nullptr ? views.view_of(*bytes) : to_python(values[i]);
+    PyList_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), one.release().ptr());
+    values[i] = std::monostate();
   }
   return all;
 }

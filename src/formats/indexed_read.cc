@@ -192,45 +192,68 @@ void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPoo
   }
 }
 
-// Records of one shard, in the order of the file: neighbours become one read, and all reads are
-// handed over together. What cannot be read in company is tried alone, to see which of them fails.
+// Records of one shard, in the order of the file: neighbours become one read, several reads share a
+// block of memory, and all are handed over together. What cannot be read in company is tried alone,
+// to see which of them fails.
 void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool) const {
   std::vector<storage::Range> ranges;
   for (const Wanted& each : wanted) ranges.push_back(each.extent.range);
+  constexpr storage::MergeLimits limits;
   std::vector<storage::MergedRange> merged;
-  storage::merge(ranges, {}, merged);
+  storage::merge(ranges, limits, merged);
   struct Group {
     std::span<const Wanted> members;
-    std::uint64_t offset;
+    std::uint64_t offset = 0;  // in the file
+    std::size_t size = 0;      // of the read
+    std::size_t at = 0;        // of its bytes in the block; the keys follow
     Buffer memory;
   };
-  std::vector<Group> groups;
-  std::vector<storage::Read> reads;
-  const auto file = files_.open(wanted[0].found.shard);
-  for (const storage::MergedRange& one : merged) {
-    const std::span<const Wanted> members = wanted.subspan(one.first, one.count);
+  const auto keys_of = [](const Group& group) {
     std::size_t keys = 0;
-    for (const Wanted& each : members) keys += each.found.entry.key.size();
-    const auto size = std::size_t(one.range.size);
-    Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size + keys, 1));
-    if (!memory || !file) {
-      for (const Wanted& each : members) read_alone(each, pool);
-      continue;
-    }
-    reads.push_back({one.range.offset, memory->bytes().first(size)});
-    groups.push_back({members, one.range.offset, *std::move(memory)});
+    for (const Wanted& each : group.members) keys += each.found.entry.key.size();
+    return keys;
+  };
+  std::vector<Group> groups;
+  std::size_t first = 0, end = 0;  // groups[first] is the first of the block, which ends there
+  const auto close_block = [&] {
+    const Result<Buffer> memory = pool.allocate(std::max<std::size_t>(end, 1));
+    for (std::size_t g = first; memory && g < groups.size(); ++g) groups[g].memory = *memory;
+    first = groups.size();
+    end = 0;
+  };
+  for (const storage::MergedRange& one : merged) {
+    Group group{wanted.subspan(one.first, one.count), one.range.offset, std::size_t(one.range.size),
+                0, Buffer()};
+    const std::size_t needed = group.size + keys_of(group);
+    if (end > 0 && end + needed > limits.size) close_block();
+    group.at = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+    end = group.at + needed;
+    groups.push_back(std::move(group));
+  }
+  close_block();
+
+  const auto file = files_.open(wanted[0].found.shard);
+  std::vector<storage::Read> reads;
+  for (const Group& group : groups) {
+    if (!group.memory) continue;
+    reads.push_back({group.offset, group.memory.bytes().subspan(group.at, group.size)});
   }
   std::vector<Status> outcomes(reads.size());
-  if (!reads.empty()) (*file)->read_batch(reads, outcomes);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    std::size_t key_at = reads[g].into.size();
-    for (const Wanted& each : groups[g].members) {
-      if (!outcomes[g].ok()) {
+  if (file && !reads.empty()) (*file)->read_batch(reads, outcomes);
+  std::size_t done = 0;
+  for (const Group& group : groups) {
+    const bool read = group.memory && file && outcomes[done].ok();
+    done += group.memory ? 1 : 0;
+    const auto place = [&](const Index::Part& part) {
+      return group.at + (part.offset - group.offset);
+    };
+    std::size_t key_at = group.at + group.size;
+    for (const Wanted& each : group.members) {
+      if (!read) {
         read_alone(each, pool);
         continue;
       }
-      const auto place = [&](const Index::Part& part) { return part.offset - groups[g].offset; };
-      *each.outcome = make_fields(each.found, groups[g].memory, key_at, place, *each.into);
+      *each.outcome = make_fields(each.found, group.memory, key_at, place, *each.into);
       if (!each.outcome->ok()) each.into->clear();
       key_at += each.found.entry.key.size();
     }
