@@ -1,0 +1,54 @@
+"""CacheDataLoader: how fast would training be if data cost nothing?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from penstock.pipeline._cache import cache_iterator
+
+T = TypeVar("T")
+
+
+class CacheDataLoader(Generic[T]):
+    """Gives the loader's batches for a while, then a few of them again and again from memory.
+
+    Compare the time of a training step before and after: the difference is what a faster loader
+    could win. All other attributes are the loader's.
+
+    Args:
+        dl: The loader.
+        num_caches, return_caches_after, stop_after: as in :func:`penstock.pipeline.cache_iterator`.
+
+    >>> list(CacheDataLoader(range(100), num_caches=2, return_caches_after=3, stop_after=7))
+    [0, 1, 2, 0, 1, 0, 1]
+    """
+
+    def __init__(
+        self,
+        dl: Iterable[T],
+        num_caches: int,
+        return_caches_after: int,
+        stop_after: int | None = None,
+    ) -> None:
+        self.dl = dl
+        self.num_caches = num_caches
+        self.return_caches_after = return_caches_after
+        self.stop_after = stop_after
+
+    def __iter__(self) -> Iterator[T]:
+        return cache_iterator(
+            self.dl,
+            num_caches=self.num_caches,
+            return_caches_after=self.return_caches_after,
+            stop_after=self.stop_after,
+        )
+
+    def __len__(self) -> int:
+        """The length of the loader, if it has one."""
+        return len(self.dl)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "dl":  # not there yet: a copy or an unpickled object in the making
+            raise AttributeError(name)
+        return getattr(self.dl, name)

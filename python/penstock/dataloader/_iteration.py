@@ -1,0 +1,80 @@
+"""One pass over a PyTorchDataLoader: takes batches, raises what went wrong, counts."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from penstock.dataloader._progress import Progress
+from penstock.dataloader._run import Run
+
+_LOG = logging.getLogger("penstock.dataloader")
+_running: weakref.WeakSet[Iteration] = weakref.WeakSet()
+
+
+class Iteration:
+    """Its workers end with it: at the end of the epoch, or when nobody holds it any more."""
+
+    def __init__(
+        self, loader: Any, run: Run, progress: Progress, close: Callable[[], Any] | None
+    ) -> None:
+        self._loader = loader
+        self._run: Run | None = run
+        self._progress = progress
+        self._close = close
+        self._process = os.getpid()
+        _running.add(self)
+
+    def __iter__(self) -> Iteration:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        while self._run is not None:
+            try:
+                number, batch, error = next(self._run)
+            except StopIteration:
+                self.stop()
+                self._loader._position.ended(self._progress)
+                break
+            self._progress.received(number)
+            if not self._loader._skip_failed:
+                if error is not None:
+                    raise error
+                return batch
+            if error is not None:
+                _LOG.error("batch %d has failed and is left out", number, exc_info=error)
+            elif batch is not None:
+                return batch
+        raise StopIteration
+
+    def stats(self) -> list[Any]:
+        """What the stages of the pipeline have done; empty without workers."""
+        pipeline = getattr(self._run, "pipeline", None)
+        return [] if pipeline is None else pipeline.stats()
+
+    def stop(self) -> None:
+        """Ends all work; the loop then ends too."""
+        run, self._run = self._run, None
+        if run is None or self._process != os.getpid():
+            return
+        run.stop()
+        if self._close is not None:
+            self._close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_run", None) is not None:
+            self.stop()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Before the interpreter goes down, while threads can still end."""
+    for iteration in list(_running):
+        iteration.stop()

@@ -1,0 +1,44 @@
+"""Pinned memory, where there is a device that has a use for it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from penstock.dataloader._fetch import Result, raisable
+
+
+def pin_function(loader: Any) -> Callable[[Result], Result] | None:
+    """Copies the tensors of a batch to pinned memory, as torch does; None if that is not wanted."""
+    import torch
+
+    if not loader.pin_memory:
+        return None
+    if loader.pin_memory_device:
+        warnings.warn(
+            "pin_memory_device is deprecated, the current accelerator will be used as the device, "
+            f"ignore pin_memory_device='{loader.pin_memory_device}'.",
+            stacklevel=3,
+        )
+    device = torch.accelerator.current_accelerator()
+    if device is None or not torch.accelerator.is_available() or device.type == "mps":
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
+            "memory won't be used.",
+            stacklevel=3,
+        )
+        return None
+    from torch.utils.data._utils.pin_memory import pin_memory
+
+    def pin(result: Result) -> Result:
+        number, batch, error = result
+        if error is not None:
+            return result
+        try:
+            pinned = pin_memory(batch, device.type)  # type: ignore[no-untyped-call]
+            return number, pinned, None
+        except BaseException as problem:
+            return number, None, raisable(problem, f"pinning batch {number}")
+
+    return pin
