@@ -15,7 +15,8 @@ setup: ## install missing Debian packages, make .venv
 build: setup ## build the library, its tests and the Python module
 	@scripts/build release
 
-run: build ## from a bare clone to the demo
+run: setup ## from a bare clone to the demo
+	@TARGET=_core_stub scripts/build release
 	@.venv/bin/penstock demo
 
 test: setup ## everything that must hold; ONLY="release lint" for some parts
