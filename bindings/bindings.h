@@ -11,6 +11,7 @@ void bind_data(nanobind::module_& m);
 void bind_formats(nanobind::module_& m);
 void bind_image(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
+void bind_tfrecord(nanobind::module_& m);
 void bind_transform(nanobind::module_& m);
 
 }  // namespace penstock::bindings

@@ -18,6 +18,7 @@
 #include "errors.h"
 #include "formats/open.h"
 #include "image_request.h"
+#include "tfrecord_specs.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -40,16 +41,12 @@ std::vector<SourcePtr> sources_of(const std::vector<Leaf*>& leaves) {
 }
 
 Leaf open_leaf(const std::vector<std::string>& names, const std::string& format,
-               const std::vector<std::string>& fields, bool checksums) {
+               const std::vector<std::string>& fields, bool checksums, bool verify) {
   formats::OpenOptions options;
-  static const std::map<std::string_view, formats::Format> formats = {
-      {"", formats::Format::detect},
-      {"tar", formats::Format::tar},
-      {"folder", formats::Format::folder},
-      {"files", formats::Format::files}};
-  options.format = named(formats, format, "format");
+  options.format = must(formats::format_named(format));
   options.fields = fields;
   options.checksums = checksums;
+  options.verify = verify;
   std::optional<Result<std::shared_ptr<const formats::Records>>> records;
   {
     const nb::gil_scoped_release released;
@@ -145,7 +142,8 @@ void bind_order(nb::module_& m) {
 
 void bind_leaf(nb::module_& m) {
   nb::class_<Leaf>(m, "Leaf", "Records of one source.")
-      .def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a)
+      .def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a,
+                  "verify"_a = true)
       .def_static("of_arrays", &array_leaf, "arrays"_a,
                   nb::sig("def of_arrays(arrays: dict[str, typing.Any]) -> Leaf"))
       .def_static(
@@ -361,6 +359,12 @@ void bind_data(nb::module_& m) {
             plan.add(must(data::decode_step(std::move(field), kind)));
           },
           "field"_a, "kind"_a)
+      .def(
+          "example",
+          [](PlanBuilder& plan, const Specs& specs) {
+            plan.add(data::example_step(specs_of(specs)));
+          },
+          "specs"_a, "Parses the record in field \"data\" as a tf.train.Example.")
       .def("image", &add_image, "fields"_a, "request"_a, "ordinal"_a, "box"_a)
       .def(
           "call",

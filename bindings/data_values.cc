@@ -157,6 +157,7 @@ void give(const Tensor& tensor) {
 }
 
 void give(const data::Value& value) {
+  if (const auto* list = std::get_if<data::BytesList>(&value)) list->memory.give_to_user();
   if (const auto* array = std::get_if<Tensor>(&value)) give(*array);
 }
 
@@ -207,6 +208,13 @@ nb::object to_python(const data::Value& value) {
     }
     nb::object operator()(data::Placed) const { return nb::none(); }
     nb::object operator()(const Object& object) const { return held(object); }
+    nb::object operator()(const data::BytesList& list) const {
+      nb::list all;
+      for (const std::span<const std::byte> item : list.items) {
+        all.append(view_of(Bytes{item, list.memory, {}}));
+      }
+      return all;
+    }
   };
   return std::visit(Visitor(), value);
 }

@@ -88,26 +88,18 @@ nb::dict as_dict(const Record& record) {
   return all;
 }
 
-formats::Format format_named(std::string_view name) {
-  if (name.empty()) return formats::Format::detect;
-  if (name == "tar") return formats::Format::tar;
-  if (name == "folder") return formats::Format::folder;
-  if (name == "files") return formats::Format::files;
-  raise(Error(Code::invalid_argument,
-              "format must be tar, folder or files, not " + std::string(name)));
-}
-
 OpenRecords open_records(const std::vector<std::string>& names, std::string_view format,
                          const std::vector<std::string>& fields, bool checksums, bool refresh,
-                         bool write_index, std::uint64_t max_member, int threads) {
+                         bool write_index, std::uint64_t max_member, int threads, bool verify) {
   OpenOptions options;
-  options.format = format_named(format);
+  options.format = must(formats::format_named(format));
   options.fields = fields;
   options.checksums = checksums;
   options.refresh = refresh;
   options.write_index = write_index;
   options.max_member = max_member;
   options.threads = threads;
+  options.verify = verify;
   std::optional<Result<std::shared_ptr<const formats::Records>>> records;
   {
     const nb::gil_scoped_release released;
@@ -125,6 +117,29 @@ nb::dict read_one(const OpenRecords& opened, std::uint64_t index) {
   }
   must(status);
   return as_dict(record);
+}
+
+// The bytes of one field, as bytes.
+nb::object read_bytes(const OpenRecords& opened, const std::vector<std::uint64_t>& indices,
+                      const std::string& field) {
+  std::vector<Record> records(indices.size());
+  std::vector<Status> outcomes(indices.size());
+  {
+    const nb::gil_scoped_release released;
+    opened.records->read_many(indices, *opened.pool, records, outcomes);
+  }
+  nb::object all = checked(PyList_New(static_cast<Py_ssize_t>(records.size())));
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    must(outcomes[i]);
+    const Field* found = records[i].find(field);
+    if (found == nullptr) raise(Error(Code::not_found, "there is no field " + field));
+    PyList_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i),
+                    checked(PyBytes_FromStringAndSize(found->text().data(),
+                                                      static_cast<Py_ssize_t>(found->bytes.size())))
+                        .release()
+                        .ptr());
+  }
+  return all;
 }
 
 nb::list read_many(const OpenRecords& opened, const std::vector<std::uint64_t>& indices) {
@@ -276,6 +291,9 @@ void bind_formats(nb::module_& m) {
       .def("read_many", &read_many, "indices"_a,
            nb::sig("def read_many(self, indices: list[int]) -> list[dict[str, object]]"),
            "Several records; neighbours in a file are read together.")
+      .def("read_bytes", &read_bytes, "indices"_a, "field"_a,
+           nb::sig("def read_bytes(self, indices: list[int], field: str) -> list[bytes]"),
+           "One field of several records.")
       .def(
           "name", [](const OpenRecords& o, std::uint64_t i) { return o.records->name(i); },
           "index"_a, "The file and the key in it.")
@@ -295,10 +313,17 @@ void bind_formats(nb::module_& m) {
   m.def("open_records", &open_records, "names"_a, "format"_a = "",
         "fields"_a = std::vector<std::string>(), "checksums"_a = false, "refresh"_a = false,
         "write_index"_a = true, "max_member"_a = OpenOptions().max_member, "threads"_a = 0,
+        "verify"_a = true,
         nb::sig("def open_records(names: list[str], format: str = '', fields: list[str] = [], "
                 "checksums: bool = False, refresh: bool = False, write_index: bool = True, "
-                "max_member: int = 1073741824, threads: int = 0) -> Records"),
-        "Opens tar shards, a folder of images or a list of files, and indexes what needs it.");
+                "max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records"),
+        "Opens files, and indexes what needs it.");
+  m.def(
+      "format_of",
+      [](const std::vector<std::string>& names) {
+        return std::string(formats::name_of(must(formats::detect_format(names))));
+      },
+      "names"_a, "The format that all of these have: \"tar\" and the like.");
   nb::class_<TarIterator>(m, "TarIterator", "Samples of tars, from front to back.")
       .def(
           "__iter__", [](nb::handle self) { return self; },

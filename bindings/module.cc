@@ -42,5 +42,6 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_transform(m);
   penstock::bindings::bind_image(m);
   penstock::bindings::bind_formats(m);
+  penstock::bindings::bind_tfrecord(m);
   penstock::bindings::bind_data(m);
 }

@@ -52,7 +52,6 @@ def _add_index(commands: Any) -> None:
         try:
             records = _core.open_records(
                 options.source,
-                "tar",
                 checksums=options.checksums,
                 refresh=options.refresh,
                 threads=options.threads,
@@ -66,7 +65,7 @@ def _add_index(commands: Any) -> None:
             print(", ".join(f"{name}: {count}" for name, count in found.items()))
         return 0
 
-    parser = commands.add_parser("index", help="index tar shards ahead of time")
+    parser = commands.add_parser("index", help="index tar shards and TFRecord files ahead of time")
     parser.add_argument("source", nargs="+", help="shards or patterns: train-{000..146}.tar")
     parser.add_argument(
         "--checksums", action="store_true", help="with a hash of each member: reads are verified"

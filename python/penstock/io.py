@@ -26,16 +26,28 @@ from penstock._image_request import (
     as_box,
     make_request,
 )
+from penstock._tfrecord import (
+    TFRecords,
+    TFRecordWriter,
+    encode_example,
+    iter_tfrecord,
+    parse_example,
+)
 
 __all__ = [
     "ImageInfo",
+    "TFRecordWriter",
+    "TFRecords",
     "decode_image",
     "decode_image_batch",
     "decode_image_fields",
+    "encode_example",
     "encode_image",
     "image_info",
     "iter_tar",
+    "iter_tfrecord",
     "load_image",
+    "parse_example",
 ]
 
 BytesLike: TypeAlias = Any  # bytes, bytearray, memoryview, a uint8 array, a raw field of a sample

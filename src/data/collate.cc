@@ -14,15 +14,15 @@ constexpr std::size_t index_of() {
 // Values that only ever make lists: their types may change from row to row.
 bool is_loose(std::size_t type) {
   return type == index_of<std::monostate>() || type == index_of<Bytes>() ||
-         type == index_of<Text>() || type == index_of<Object>();
+         type == index_of<Text>() || type == index_of<Object>() || type == index_of<BytesList>();
 }
 
 std::string words(const Value& value) {
   if (const Tensor* array = std::get_if<Tensor>(&value)) {
     return std::string(name_of(array->dtype())) + " of shape " + array->shape().to_string();
   }
-  static const char* names[] = {"nothing", "bytes", "text",     "an int",   "a float",
-                                "a bool",  "",      "an image", "an object"};
+  static const char* names[] = {"nothing", "bytes", "text",     "an int",    "a float",
+                                "a bool",  "",      "an image", "an object", "a list of bytes"};
   return names[value.index()];
 }
 

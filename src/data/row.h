@@ -32,13 +32,19 @@ struct Bytes {
 };
 struct Text : Bytes {};  // UTF-8
 
+// Several of them, all in one memory.
+struct BytesList {
+  std::vector<std::span<const std::byte>> items;
+  Buffer memory;
+};
+
 // The value is in the batch already: in this slot array, at the row's place.
 struct Placed {
   std::size_t array;
 };
 
-using Value =
-    std::variant<std::monostate, Bytes, Text, std::int64_t, double, bool, Tensor, Placed, Object>;
+using Value = std::variant<std::monostate, Bytes, Text, std::int64_t, double, bool, Tensor, Placed,
+                           Object, BytesList>;
 
 struct RowField {
   std::string name;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/row.h"
+#include "formats/tfrecord/schema.h"
 #include "media/image/crop_request.h"
 #include "penstock/error.h"
 #include "penstock/media.h"
@@ -42,6 +43,9 @@ StepPtr select_step(std::vector<std::string> names);
 StepPtr rename_step(std::vector<std::pair<std::string, std::string>> names);
 // What the bytes of a field are: "cls" an integer in ASCII, "txt" UTF-8, "npy" an array.
 Result<StepPtr> decode_step(std::string field, const std::string& kind);
+
+// The record in field "data" as a tf.train.Example: its features take the place of all fields.
+StepPtr example_step(std::vector<formats::tfrecord::FeatureSpec> specs);
 
 struct ImageField {
   std::string name;

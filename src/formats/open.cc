@@ -13,6 +13,11 @@
 namespace penstock::formats {
 namespace {
 
+constexpr std::pair<std::string_view, Format> kFormats[] = {
+    {"", Format::detect},     {"tar", Format::tar},           {"folder", Format::folder},
+    {"files", Format::files}, {"tfrecord", Format::tfrecord},
+};
+
 bool is_folder(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -77,15 +82,24 @@ Result<Format> common_format(const std::vector<std::string>& names, Format wante
 }  // namespace
 
 Result<Format> format_named(std::string_view name) {
-  static constexpr std::pair<std::string_view, Format> kFormats[] = {
-      {"", Format::detect},     {"tar", Format::tar},           {"folder", Format::folder},
-      {"files", Format::files}, {"tfrecord", Format::tfrecord},
-  };
   for (const auto& [known, format] : kFormats) {
     if (known == name) return format;
   }
   return Error(Code::invalid_argument,
                "format must be tar, tfrecord, folder or files, not " + std::string(name));
+}
+
+std::string_view name_of(Format format) noexcept {
+  for (const auto& [name, known] : kFormats) {
+    if (known == format) return name;
+  }
+  return {};
+}
+
+Result<Format> detect_format(const std::vector<std::string>& names) {
+  const Result<std::vector<std::string>> paths = names_of(names);
+  if (!paths) return paths.error();
+  return common_format(*paths, Format::detect);
 }
 
 Result<std::shared_ptr<const Records>> open_records(const std::vector<std::string>& names,

@@ -22,6 +22,7 @@ enum class Format : std::uint8_t { detect, tar, folder, files, tfrecord };
 
 // As users write it: "tar"; "" is detect.
 Result<Format> format_named(std::string_view name);
+std::string_view name_of(Format format) noexcept;
 
 struct OpenOptions {
   Format format = Format::detect;
@@ -33,6 +34,9 @@ struct OpenOptions {
   std::uint64_t max_member = std::uint64_t(1) << 30;  // larger members are refused when read
   int threads = 0;                                    // for making indexes; 0: one per core
 };
+
+// The one format that all of these have, found from their names.
+Result<Format> detect_format(const std::vector<std::string>& names);
 
 // `names` may hold patterns (storage/expand.h). Fails if nothing matches, if a file is missing or
 // unreadable, if an index does not belong to its file, or if a tar is compressed (`unsupported`:

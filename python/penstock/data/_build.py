@@ -22,6 +22,7 @@ from penstock.data._plan import (
     Mix,
     Node,
     OpenFiles,
+    ParseExample,
     PlanError,
     Rename,
     Repeat,
@@ -44,7 +45,11 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
     source = leaf.source
     if isinstance(source, OpenFiles):
         return _core.Leaf.open(
-            list(source.names), source.format, list(source.fields), source.checksums
+            list(source.names),
+            source.format,
+            list(source.fields),
+            source.checksums,
+            source.verify,
         )
     if isinstance(source, Arrays):
         return _core.Leaf.of_arrays(source.arrays)
@@ -242,6 +247,8 @@ def _add(
         native.select(list(step.names))
     elif isinstance(step, Rename):
         native.rename(list(step.names))
+    elif isinstance(step, ParseExample):
+        native.example(list(step.fields))
     elif isinstance(step, DecodeImage):
         fields = []
         for field, mode, interpolation in zip(

@@ -14,6 +14,7 @@ from penstock.data._plan import (
     Mix,
     Node,
     OpenFiles,
+    ParseExample,
     Rename,
     Repeat,
     Sample,
@@ -77,6 +78,8 @@ def step(one: Step) -> str:
         return f"rename({', '.join(f'{old} -> {new}' for old, new in one.names)})"
     if isinstance(one, Decode):
         return f"decode({', '.join(f'{name} as {kind}' for name, kind in one.fields)})"
+    if isinstance(one, ParseExample):
+        return f"parse_example({', '.join(f'{name}: {kind}' for name, kind in one.fields)})"
     if isinstance(one, DecodeImage):
         size = "" if one.size is None else f", size={one.size}"
         crop = "" if one.crop is None else f", crop={one.crop}"

@@ -12,6 +12,7 @@ from penstock.data._plan import (
     Items,
     Leaf,
     Map,
+    ParseExample,
     PlanError,
     Rename,
     Select,
@@ -41,6 +42,9 @@ def after(fields: Fields, steps: Sequence[Step]) -> Fields:
             twice = [name for name in fields if fields.count(name) > 1]
             if twice:
                 raise PlanError(f"rename: there would be two fields '{twice[0]}'")
+        elif isinstance(step, ParseExample):
+            need(fields, ["data"], "open")
+            fields = [name for name, _ in step.fields]
         elif isinstance(step, Decode):
             need(fields, [name for name, _ in step.fields], "decode")
         elif isinstance(step, DecodeImage):

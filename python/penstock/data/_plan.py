@@ -31,6 +31,13 @@ class Decode:
 
 
 @dataclass(frozen=True)
+class ParseExample:
+    """The record in field "data" is a tf.train.Example: its features are the fields from now on."""
+
+    fields: tuple[tuple[str, str], ...]  # (name, "float[4]")
+
+
+@dataclass(frozen=True)
 class DecodeImage:
     fields: tuple[str, ...]
     size: tuple[int, int] | None
@@ -59,7 +66,7 @@ class Filter:
     fn: Callable[..., Any]
 
 
-Step: TypeAlias = Select | Rename | Decode | DecodeImage | Map | Filter
+Step: TypeAlias = Select | Rename | Decode | ParseExample | DecodeImage | Map | Filter
 
 CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 
@@ -85,6 +92,7 @@ class OpenFiles:
     format: str
     fields: tuple[str, ...]
     checksums: bool
+    verify: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from penstock.data._files import open_files
 from penstock.data._join import joined
-from penstock.data._plan import Items, Leaf, Mix, OpenFiles, PlanError, Stream
+from penstock.data._plan import Items, Leaf, Mix, PlanError, Stream
 from penstock.data.dataset import Dataset, arrays_dataset, checked_seed
 
 
 def open(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     format: str | None = None,
-    fields: Sequence[str] | None = None,
+    fields: Sequence[str] | Mapping[str, str] | None = None,
     checksums: bool = False,
+    verify: bool = True,
     mmap: bool = False,
 ) -> Dataset:
-    """Opens files: a folder of images, tar shards, a list of image files.
+    """Opens files: a folder of images, tar shards, TFRecord files, a list of image files.
 
     Args:
         source: A name, a pattern (``train-*.tar``, ``train-{000..146}.tar``) or a list of them.
-        format: "tar", "folder" or "files"; None: found from the name.
-        fields: Read these only.
+        format: "tar", "tfrecord", "folder" or "files"; None: found from the name.
+        fields: Read these only. For TFRecord also what they are: ``{"image": "bytes", "box":
+            "float[4]"}``, see :func:`penstock.io.parse_example`; left out: what the first record
+            has.
         checksums: Make an index that holds a hash per member; every read is verified.
+        verify: Check the checksums that the format itself has.
+
+    What is compressed as a whole is read from front to back: a sequential dataset.
 
     A folder gives `image` (bytes), `label` (the sub-folder's number) and `path`; a tar gives a
     field per extension and `__key__`.
@@ -38,8 +45,9 @@ def open(
     names = tuple(os.fspath(name) for name in source)
     if not names:
         raise PlanError("open: give at least one name")
-    made = Dataset(Leaf(OpenFiles(names, format or "", tuple(fields or ()), checksums)))
-    made._order()
+    made = Dataset(open_files(names, format, fields, checksums, verify))
+    if not made.sequential:
+        made._order()
     return made
 
 

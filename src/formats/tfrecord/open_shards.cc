@@ -1,8 +1,13 @@
 #include "formats/open_shards.h"
 
+#include <algorithm>
+#include <array>
+
 #include "formats/tfrecord/frame.h"
 #include "formats/tfrecord/packing.h"
 #include "formats/tfrecord/tfrecord.h"
+#include "storage/expand.h"
+#include "storage/source.h"
 
 namespace penstock::formats::tfrecord {
 namespace {
@@ -40,6 +45,21 @@ Error error_of(Trouble trouble, std::uint64_t offset, std::uint64_t lost, std::s
       .in_file(file)
       .at_offset(std::int64_t(offset))
       .of_sample(std::string(record));
+}
+
+Result<bool> is_packed(const std::vector<std::string>& names) {
+  const Result<std::vector<std::string>> paths = storage::expand(names);
+  if (!paths) return paths.error();
+  for (const std::string& path : *paths) {
+    const auto file = storage::open_source(path);
+    if (!file) return file.error();
+    std::array<std::byte, kHeaderBytes> start;
+    const auto known =
+        std::span(start).first(std::size_t(std::min<std::uint64_t>(start.size(), (*file)->size())));
+    if (Status status = (*file)->read(0, known); !status) return status.error();
+    if (packing_of(known) != Packing::none) return true;
+  }
+  return false;
 }
 
 Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string>& paths,

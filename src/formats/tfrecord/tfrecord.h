@@ -29,6 +29,9 @@ Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string
 std::unique_ptr<RecordStream> stream_shards(std::vector<std::string> paths, BufferPool& pool,
                                             const OpenOptions& options);
 
+// Is one of these compressed? `names` may hold patterns.
+Result<bool> is_packed(const std::vector<std::string>& names);
+
 // A file in memory that outlives the stream.
 std::unique_ptr<RecordStream> stream_memory(std::span<const std::byte> bytes, BufferPool& pool,
                                             const OpenOptions& options);

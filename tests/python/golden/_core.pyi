@@ -317,6 +317,9 @@ class Records:
     def read_many(self, indices: list[int]) -> list[dict[str, object]]:
         """Several records; neighbours in a file are read together."""
 
+    def read_bytes(self, indices: list[int], field: str) -> list[bytes]:
+        """One field of several records."""
+
     def name(self, index: int) -> str:
         """The file and the key in it."""
 
@@ -335,10 +338,11 @@ class Records:
     def findings(self) -> dict[str, int]:
         """What was passed over, damaged or missing."""
 
-def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0) -> Records:
-    """
-    Opens tar shards, a folder of images or a list of files, and indexes what needs it.
-    """
+def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records:
+    """Opens files, and indexes what needs it."""
+
+def format_of(names: Sequence[str]) -> str:
+    """The format that all of these have: "tar" and the like."""
 
 class TarIterator:
     """Samples of tars, from front to back."""
@@ -352,6 +356,40 @@ class TarIterator:
 
 def iter_tar(source: Any, fields: list[str], max_member: int, errors: list[str] | None) -> TarIterator:
     """See penstock.io.iter_tar."""
+
+class TFRecordIterator:
+    """Records of TFRecord files, from front to back."""
+
+    def __iter__(self) -> TFRecordIterator: ...
+
+    def __next__(self) -> Any: ...
+
+    def findings(self) -> dict[str, int]:
+        """What was damaged or missing so far."""
+
+def iter_tfrecord(source: Any, specs: list[tuple[str, str]], verify: bool, max_member: int, errors: list[str] | None) -> TFRecordIterator:
+    """See penstock.io.iter_tfrecord."""
+
+def tfrecord_is_packed(names: Sequence[str]) -> bool:
+    """Is one of these files compressed?"""
+
+def infer_example(record: Any) -> list[tuple[str, str]]:
+    """The fields that a record has, by name; empty if it is no Example."""
+
+def parse_example(record: Any, specs: list[tuple[str, str]]) -> dict[str, Any]:
+    """See penstock.io.parse_example."""
+
+def encode_example(features: list[tuple[str, Any]]) -> bytes:
+    """See penstock.io.encode_example."""
+
+class TFRecordWriter:
+    """See penstock.io.TFRecordWriter."""
+
+    def __init__(self, path: str, compression: str) -> None: ...
+
+    def write(self, record: Any) -> None: ...
+
+    def close(self) -> None: ...
 
 class ByteView:
     """Bytes of a record; read through a memoryview."""
@@ -403,7 +441,7 @@ class Leaf:
     """Records of one source."""
 
     @staticmethod
-    def open(names: Sequence[str], format: str, fields: Sequence[str], checksums: bool) -> Leaf: ...
+    def open(names: Sequence[str], format: str, fields: Sequence[str], checksums: bool, verify: bool = True) -> Leaf: ...
 
     @staticmethod
     def of_arrays(arrays: dict[str, Any]) -> Leaf: ...
@@ -441,6 +479,9 @@ class RowPlan:
     def rename(self, names: Sequence[tuple[str, str]]) -> None: ...
 
     def decode(self, field: str, kind: str) -> None: ...
+
+    def example(self, specs: Sequence[tuple[str, str]]) -> None:
+        """Parses the record in field "data" as a tf.train.Example."""
 
     def image(self, fields: Sequence[tuple[str, str, str | None, tuple[int, str, str, Sequence[float], Sequence[float]] | None]], request: ImageRequest, ordinal: int, box: str) -> None: ...
 

@@ -1,0 +1,60 @@
+"""From what the user opens to a leaf: which format it is, and what that needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from penstock import _core, io
+from penstock._tfrecord import first_specs
+from penstock.data._plan import Leaf, OpenFiles, ParseExample, PlanError, Stream
+
+_Fields = Sequence[str] | Mapping[str, str] | None
+
+
+class Sequential:
+    """Files that are read from front to back, each time from the beginning."""
+
+    def __init__(self, read: Callable[..., Iterator[Any]], *args: Any, **options: Any) -> None:
+        self._read, self._args, self._options = read, args, options
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._read(*self._args, **self._options)
+
+
+def open_files(
+    names: tuple[str, ...], format: str | None, fields: _Fields, checksums: bool, verify: bool
+) -> Leaf:
+    format = format or _core.format_of(list(names))
+    if format == "tfrecord":
+        return _open_tfrecord(names, fields, checksums, verify)
+    if isinstance(fields, Mapping):
+        raise PlanError(f"open: fields of a {format} have names only: give a list")
+    if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
+        read = Sequential(io.iter_tar, list(names), fields=list(fields or ()))
+        return Leaf(Stream(read, "replay"))
+    return Leaf(OpenFiles(names, format, tuple(fields or ()), checksums, verify))
+
+
+def _open_tfrecord(names: tuple[str, ...], fields: _Fields, checksums: bool, verify: bool) -> Leaf:
+    files = OpenFiles(names, "tfrecord", (), checksums, verify)
+    specs = _specs(names, fields)
+    if _core.tfrecord_is_packed(list(names)):
+        read = Sequential(io.iter_tfrecord, list(names), dict(specs) or None, verify=verify)
+        return Leaf(Stream(read, "replay"))
+    return Leaf(files, (ParseExample(tuple(specs)),) if specs else ())
+
+
+def _specs(names: tuple[str, ...], fields: _Fields) -> list[tuple[str, str]]:
+    if isinstance(fields, Mapping):
+        return list(fields.items())
+    known = first_specs(list(names))
+    if fields is None:
+        return known
+    there = dict(known)
+    for name in fields:
+        if name not in there:
+            raise PlanError(
+                f"open: the first record has no feature '{name}'; it has: {', '.join(there)}"
+            )
+    return [(name, there[name]) for name in fields]
