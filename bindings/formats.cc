@@ -163,12 +163,14 @@ nb::list read_many(const OpenRecords& opened, const std::vector<std::uint64_t>& 
 // go and taken for each small one.
 class TarIterator {
  public:
-  TarIterator(const std::vector<std::string>& names, const OpenOptions& options, nb::object errors)
+  TarIterator(const std::vector<std::string>& names, OpenOptions options, nb::object errors)
       : errors_(std::move(errors)) {
+    options.large_members = [this](std::size_t size) { return make_bytes(size); };
     stream_ = must(formats::open_stream(names, *pool_, options));
   }
-  TarIterator(nb::handle source, const OpenOptions& options, nb::object errors)
+  TarIterator(nb::handle source, OpenOptions options, nb::object errors)
       : errors_(std::move(errors)) {
+    options.large_members = [this](std::size_t size) { return make_bytes(size); };
     if (PyObject_GetBuffer(source.ptr(), &memory_, PyBUF_SIMPLE) != 0) throw nb::python_error();
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(memory_.buf),
                                            static_cast<std::size_t>(memory_.len));
@@ -232,15 +234,39 @@ class TarIterator {
     busy_.clear();
   }
 
+  // Memory of a large member: that of the bytes object which Python will see.
+  Result<Buffer> make_bytes(std::size_t size) {
+    const nb::gil_scoped_acquire acquired;
+    PyObject* made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
+    if (made == nullptr) {
+      PyErr_Clear();
+      return Error(Code::out_of_memory, "no memory for " + std::to_string(size) + " bytes");
+    }
+    large_.push_back(made);
+    return Buffer::wrap(PyBytes_AS_STRING(made), size, [this, made] {
+      const nb::gil_scoped_acquire held;
+      std::erase(large_, made);
+      Py_DECREF(made);
+    });
+  }
+
+  nb::object bytes_of(const Field& field) const {
+    if (field.memory) {
+      for (PyObject* made : large_) {
+        const void* start = PyBytes_AS_STRING(made);
+        if (start == field.bytes.data()) return nb::borrow(made);
+      }
+    }
+    return checked(PyBytes_FromStringAndSize(field.text().data(),
+                                             static_cast<Py_ssize_t>(field.bytes.size())));
+  }
+
   nb::object dict_of(const Record& record) {
     nb::object all = checked(PyDict_New());
     for (std::size_t i = 0; i < record.fields.size(); ++i) {
       const Field& field = record.fields[i];
       const nb::object value =
-          field.kind == FieldKind::text
-              ? text_of(field.text())
-              : checked(PyBytes_FromStringAndSize(field.text().data(),
-                                                  static_cast<Py_ssize_t>(field.bytes.size())));
+          field.kind == FieldKind::text ? text_of(field.text()) : bytes_of(field);
       if (PyDict_SetItem(all.ptr(), name_of(field.name, i).ptr(), value.ptr()) != 0) {
         throw nb::python_error();
       }
@@ -261,6 +287,7 @@ class TarIterator {
   std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
   Py_buffer memory_{};
   nb::object errors_;
+  std::vector<PyObject*> large_;  // those that were made and not let go yet
   std::unique_ptr<formats::RecordStream> stream_;
   std::vector<Entry> entries_{kMostRecords};
   std::size_t next_ = 0, count_ = 0;

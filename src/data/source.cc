@@ -22,15 +22,16 @@ namespace {
 void add_fields(const formats::Record& record, Row& into) {
   into.fields.reserve(into.fields.size() + record.fields.size());
   for (const formats::Field& field : record.fields) {
+    const Buffer& memory = field.memory ? field.memory : record.memory;
     switch (field.kind) {
       case formats::FieldKind::integer:
         into.fields.push_back({std::string(field.name), field.integer});
         break;
       case formats::FieldKind::text:
-        into.fields.push_back({std::string(field.name), Text{{field.bytes, record.memory, {}}}});
+        into.fields.push_back({std::string(field.name), Text{{field.bytes, memory, {}}}});
         break;
       case formats::FieldKind::bytes:
-        into.fields.push_back({std::string(field.name), Bytes{field.bytes, record.memory, {}}});
+        into.fields.push_back({std::string(field.name), Bytes{field.bytes, memory, {}}});
         break;
     }
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct OpenOptions {
   bool verify = true;               // checksums that the format itself has are checked
   std::uint64_t max_member = std::uint64_t(1) << 30;  // larger members are refused when read
   int threads = 0;                                    // for making indexes; 0: one per core
+  // Of streams: memory that large members are read into, instead of the stream's own, so that
+  // somebody else's need not be copied to. Called from the thread that calls next().
+  std::function<Result<Buffer>(std::size_t)> large_members;
 };
 
 // The one format that all of these have, found from their names.

@@ -28,12 +28,14 @@ enum class FieldKind : std::uint8_t {
 };
 
 // One field of a record as read. `name` lives as long as the Records or the RecordStream that it
-// came from; `bytes` lie in Record::memory and live as long as some handle to that.
+// came from; `bytes` lie in Record::memory, or in memory of their own, and live as long as some
+// handle to that.
 struct Field {
   std::string_view name;
   FieldKind kind = FieldKind::bytes;
   std::span<const std::byte> bytes;
   std::int64_t integer = 0;
+  Buffer memory = {};  // of its own; mostly none
 
   std::string_view text() const noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

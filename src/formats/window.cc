@@ -41,6 +41,32 @@ Result<std::span<const std::byte>> Window::load(std::uint64_t offset, std::size_
                                     std::size_t(last - offset));
 }
 
+Result<std::size_t> Window::read_past(std::uint64_t offset, std::span<std::byte> into) {
+  const auto there = [&] { return std::size_t(block_.end() - std::min(offset, block_.end())); };
+  if (block_.end() < std::max(offset, passed_)) {  // brings the window to `offset`
+    if (const auto reached = at(offset, 1); !reached) return reached.error();
+  }
+  std::size_t done = std::min(there(), into.size());
+  if (done > 0) std::memcpy(into.data(), block_.memory.data() + (offset - block_.base), done);
+  if (done == into.size()) return done;
+  pass_over(offset, offset + done);
+  while (done < into.size() && !ended_) {
+    if (failure_) return *failure_;
+    const Result<std::size_t> count = stream_->read(into.subspan(done));
+    if (!count) {
+      failure_ = count.error();
+      return *failure_;
+    }
+    done += *count;
+    ended_ = *count == 0;
+  }
+  if (!block_.memory.unique()) block_.memory = Buffer();
+  block_.base = passed_ = offset + done;
+  block_.filled = 0;
+  step_ = 0;
+  return done;
+}
+
 void Window::pass_over(std::uint64_t from, std::uint64_t to) {
   // What is kept is set aside. The block is filled on, then goes its own way.
   if (std::max(kept_, passed_) < std::min(from, block_.end())) older_.push_back(block_);
@@ -73,10 +99,8 @@ Status Window::fill(std::uint64_t end) {
     if (failure_) return *failure_;
     const std::size_t missing = std::size_t(end - block_.end());
     std::size_t wanted = block_.memory.size() - block_.filled;
-    if (reading_ == Reading::headers) {
-      step_ = std::clamp(step_ * 2, kSmallestStep, block_size_);
-      wanted = std::min(wanted, std::max(step_, missing));
-    }
+    step_ = std::clamp(step_ * 2, kSmallestStep, block_size_);
+    wanted = std::min(wanted, std::max(step_, missing));
     const Result<std::size_t> count =
         stream_->read(block_.memory.bytes().subspan(block_.filled, wanted));
     if (!count) {

@@ -24,7 +24,7 @@ namespace penstock::formats {
 class Window {
  public:
   enum class Reading : std::uint8_t {
-    all,      // whole blocks
+    all,      // whole blocks, but for what is read past them
     headers,  // little at first, more while what is asked for lies side by side
   };
 
@@ -33,9 +33,9 @@ class Window {
          std::size_t block = std::size_t(256) << 10)
       : stream_(&stream),
         pool_(&pool),
-        reading_(reading),
         block_size_(std::size_t(std::clamp<std::uint64_t>(stream.size().value_or(block),
-                                                          std::uint64_t(4) << 10, block))) {}
+                                                          std::uint64_t(4) << 10, block))),
+        step_(reading == Reading::all ? block_size_ : 0) {}
 
   // Bytes [offset, offset + size), fewer at the end of the stream. Valid until the next call, or
   // for as long as their memory is held. An Error comes again with every call that needs more.
@@ -52,6 +52,10 @@ class Window {
     if (!older_.empty()) [[unlikely]]
       forget();
   }
+
+  // Bytes from `offset` on, where the window ends or before, into memory that is not the window's:
+  // what is not there yet goes straight from the stream. Fewer at the end. They are not kept.
+  Result<std::size_t> read_past(std::uint64_t offset, std::span<std::byte> into);
 
   // Bytes [from, to) are not needed; what was kept before `from` stays.
   void pass_over(std::uint64_t from, std::uint64_t to);
@@ -84,9 +88,8 @@ class Window {
 
   storage::Stream* stream_;
   BufferPool* pool_;
-  Reading reading_;
   std::size_t block_size_;
-  std::size_t step_ = 0;  // how much `headers` reads at a time
+  std::size_t step_;  // how much was read the last time; twice as much is next
 
   Block block_;
   std::vector<Block> older_;  // with bytes that are still kept; mostly none

@@ -3,6 +3,7 @@
 import gzip
 import io as pyio
 import os
+import random
 import subprocess
 import sys
 import tarfile
@@ -66,6 +67,21 @@ def as_bytes(sample: Sample) -> Sample:
 def indexed(path: Path, **options: Any) -> list[Sample]:
     records = open_records([str(path)], **options)
     return [as_bytes(records.read(i)) for i in range(len(records))]
+
+
+def test_members_of_all_sizes_come_out_as_they_are(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    sizes = [0, 1, 511, 512, 32767, 32768, 40000, 262144, 300000, 3 << 20, 5, 100000]
+    files = [(f"{i:03}.bin", rng.randbytes(size)) for i, size in enumerate(sizes)]
+    files += [(f"{i:03}.cls", b"%d" % i) for i in range(len(sizes))]
+    files.sort()
+    data = write_tar(files)
+    (tmp_path / "a.tar").write_bytes(data)
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(data, 1))
+    for source in (tmp_path / "a.tar", tmp_path / "a.tar.gz", data):
+        held = list(io.iter_tar(source))
+        assert held == grouped(files)
+        assert all(type(sample["bin"]) is bytes for sample in held)
 
 
 @pytest.mark.parametrize("format", FORMATS)

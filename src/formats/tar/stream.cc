@@ -16,17 +16,25 @@ namespace penstock::formats::tar {
 namespace {
 
 constexpr std::string_view kKey = "__key__";
+constexpr std::uint64_t kLarge = 32 << 10;  // a copy of this much takes longer than a call
+
+// A member that was read into memory of its own.
+struct LargeMember {
+  std::uint64_t offset = 0;
+  Buffer memory;
+};
 
 // One tar under way.
 struct Shard {
-  Shard(std::unique_ptr<storage::Stream> bytes, BufferPool& pool)
-      : stream(std::move(bytes)), window(*stream, pool, Window::Reading::all), scanner(window) {}
+  Shard(std::unique_ptr<storage::Stream> bytes, BufferPool& pool, Window::Reading reading)
+      : stream(std::move(bytes)), window(*stream, pool, reading), scanner(window) {}
 
   std::unique_ptr<storage::Stream> stream;
   Window window;
   Scanner scanner;
   Samples samples;
-  std::optional<Error> failure;  // the rest of it cannot be read
+  std::deque<LargeMember> large;  // of samples that were not delivered yet
+  std::optional<Error> failure;   // the rest of it cannot be read
   std::uint64_t members = 0;
   bool ended = false;
 };
@@ -37,7 +45,8 @@ class TarStream final : public RecordStream {
       : paths_(std::move(paths)),
         pool_(&pool),
         wanted_(options.fields),
-        max_member_(options.max_member) {}
+        max_member_(options.max_member),
+        large_members_(options.large_members) {}
   TarStream(std::span<const std::byte> bytes, BufferPool& pool, const OpenOptions& options)
       : TarStream(std::vector<std::string>{"memory"}, pool, options) {
     memory_ = bytes;
@@ -116,7 +125,8 @@ class TarStream final : public RecordStream {
     }
     if (packing == storage::Packing::gzip) stream = storage::gunzip(std::move(stream));
     if (packing == storage::Packing::zstd) stream = storage::unzstd(std::move(stream));
-    shard_ = std::make_unique<Shard>(std::move(stream), *pool_);
+    const auto reading = large_members_ ? Window::Reading::headers : Window::Reading::all;
+    shard_ = std::make_unique<Shard>(std::move(stream), *pool_, reading);
     return {};
   }
 
@@ -176,14 +186,32 @@ class TarStream final : public RecordStream {
         sample.spoil(Trouble::too_large, member.payload);
         return {};
       }
-      const auto bytes = shard.window.at(member.payload, std::size_t(member.size));
-      if (!bytes) return bytes.error();
-      if (bytes->size() < member.size) {
+      const Result<std::uint64_t> there = read_member(member);
+      if (!there) return there.error();
+      if (*there < member.size) {
         shard.scanner.cut_here();
         sample.spoil(Trouble::cut, member.payload);
       }
     }
     return {};
+  }
+
+  // How many of its bytes there are: fewer if the tar was cut.
+  Result<std::uint64_t> read_member(const Member& member) {
+    Shard& shard = *shard_;
+    const auto size = std::size_t(member.size);
+    if (size < kLarge || !large_members_) {
+      const auto bytes = shard.window.at(member.payload, size);
+      if (!bytes) return bytes.error();
+      return bytes->size();
+    }
+    Result<Buffer> memory = large_members_(size);
+    if (!memory) return std::move(memory).error();
+    const Result<std::size_t> count =
+        shard.window.read_past(member.payload, memory->bytes().first(size));
+    if (!count) return count.error();
+    shard.large.push_back({member.payload, *std::move(memory)});
+    return *count;
   }
 
   // The stream cannot be read on. What was complete before is delivered first.
@@ -204,8 +232,12 @@ class TarStream final : public RecordStream {
     }
     // The header is done with; the key is put in its place, so that all views are into one memory.
     const std::uint64_t end = sample_.parts.back().offset + sample_.parts.back().size;
+    while (!shard_->large.empty() && shard_->large.front().offset < sample_.start) {
+      shard_->large.pop_front();
+    }
+    const bool large = !shard.large.empty() && shard.large.front().offset < end;
     const Window::View whole = shard.window.view(sample_.start, end - sample_.start);
-    if (whole.memory == nullptr) return gather(into);
+    if (large || whole.memory == nullptr) return gather(into);
     into.memory = *whole.memory;
     into.fields.clear();
     add_key(whole.bytes, into);
@@ -216,11 +248,19 @@ class TarStream final : public RecordStream {
     return {};
   }
 
+  // The member's own memory, or null.
+  const Buffer* own_memory(const Part& part) const {
+    for (const LargeMember& member : shard_->large) {
+      if (member.offset == part.offset) return &member.memory;
+    }
+    return nullptr;
+  }
+
   // The same for a sample that lies in several pieces, with something large between them.
   Status gather(Record& into) {
     std::size_t size = sample_.key.size();
     for (const Part& part : sample_.parts) {
-      if (is_wanted_[part.field]) size += std::size_t(part.size);
+      if (is_wanted_[part.field] && own_memory(part) == nullptr) size += std::size_t(part.size);
     }
     const Result<Buffer> memory = pool_->allocate(std::max<std::size_t>(size, 1));
     if (!memory) return memory.error();
@@ -231,6 +271,11 @@ class TarStream final : public RecordStream {
     room = room.subspan(sample_.key.size());
     for (const Part& part : sample_.parts) {
       if (!is_wanted_[part.field]) continue;
+      if (const Buffer* own = own_memory(part); own != nullptr) {
+        add_field(part, own->bytes(), into);
+        into.fields.back().memory = *own;
+        continue;
+      }
       const Window::View bytes = shard_->window.view(part.offset, part.size);
       if (bytes.memory == nullptr) {
         return Error(Code::internal, "bytes of this sample were let go")
@@ -261,6 +306,7 @@ class TarStream final : public RecordStream {
   BufferPool* pool_;
   std::vector<std::string> wanted_;
   std::uint64_t max_member_;
+  std::function<Result<Buffer>(std::size_t)> large_members_;
   std::size_t next_path_ = 0;
   FieldNames fields_;
   std::vector<bool> is_wanted_;

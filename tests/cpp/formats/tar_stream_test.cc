@@ -97,6 +97,39 @@ TEST(TarStream, samples_of_any_size_cross_blocks) {
   for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(all.samples[i].at("bin"), sent[i]) << i;
 }
 
+TEST(TarStream, large_members_are_read_into_memory_of_the_callers_own) {
+  Tar tar;
+  tar.member("a.jpg", std::string(100'000, 'j')).member("a.cls", "1");
+  tar.member("b.cls", "2").member("b.jpg", std::string(70'000, 'k')).end();
+  std::vector<std::byte*> given;
+  OpenOptions options;
+  options.large_members = [&](std::size_t size) {
+    Result<Buffer> made = Buffer::allocate(size);
+    given.push_back(made->data());
+    return made;
+  };
+  BufferPool pool;
+  const auto reader = tar::stream_memory(std::as_bytes(std::span(tar.bytes())), pool, options);
+  std::vector<Record> held(2);
+  for (Record& record : held) ASSERT_TRUE(*reader->next(record));
+  ASSERT_EQ(given.size(), 2U);
+  EXPECT_EQ(held[0].find("jpg")->bytes.data(), given[0]);
+  EXPECT_EQ(held[1].find("jpg")->bytes.data(), given[1]);
+  EXPECT_EQ(fields_of(held[0]),
+            (Fields{{"__key__", "a"}, {"jpg", std::string(100'000, 'j')}, {"cls", "1"}}));
+  EXPECT_EQ(fields_of(held[1]),
+            (Fields{{"__key__", "b"}, {"cls", "2"}, {"jpg", std::string(70'000, 'k')}}));
+}
+
+TEST(TarStream, a_tar_cut_inside_a_large_member_loses_that_sample_only) {
+  Tar tar;
+  tar.member("a.jpg", std::string(100'000, 'j')).member("b.jpg", std::string(100'000, 'k'));
+  tar.bytes().resize(tar.size() - 50'000);
+  const Outcome all = stream(tar.bytes());
+  EXPECT_EQ(all.keys(), Keys{"a"});
+  EXPECT_EQ(all.errors.size(), 1U);
+}
+
 TEST(TarStream, records_stay_as_they_were_while_they_are_held) {
   Tar tar = shard(2000, 900);
   tar.end();

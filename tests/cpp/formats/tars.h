@@ -128,9 +128,19 @@ inline Outcome drain(RecordStream& stream) {
   return outcome;
 }
 
-inline Outcome stream(const std::string& bytes, const OpenOptions& options = {}) {
+// Both ways of reading large members give the same.
+inline Outcome stream(const std::string& bytes, OpenOptions options = {}) {
   BufferPool pool;
-  return drain(*tar::stream_memory(std::as_bytes(std::span(bytes)), pool, options));
+  const auto read = [&] {
+    return drain(*tar::stream_memory(std::as_bytes(std::span(bytes)), pool, options));
+  };
+  const Outcome all = read();
+  options.large_members = [](std::size_t size) { return Buffer::allocate(size); };
+  const Outcome again = read();
+  EXPECT_EQ(all.samples, again.samples);
+  EXPECT_EQ(all.order, again.order);
+  EXPECT_EQ(all.errors.size(), again.errors.size());
+  return all;
 }
 
 inline Outcome read_all(const Records& records) {
