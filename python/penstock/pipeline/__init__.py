@@ -13,6 +13,13 @@ from penstock.pipeline._background import BackgroundTask, BackgroundTaskFactory
 from penstock.pipeline._build import build_pipeline
 from penstock.pipeline._builder import PipelineBuilder
 from penstock.pipeline._cache import cache_iterator
+from penstock.pipeline._elsewhere.arenas import SharedMemoryRingBuffer, SharedMemorySegmentPool
+from penstock.pipeline._elsewhere.iterate import iterate_in_subprocess
+from penstock.pipeline._elsewhere.pipeline import (
+    iterate_in_subinterpreter,
+    run_pipeline_in_subinterpreter,
+    run_pipeline_in_subprocess,
+)
 from penstock.pipeline._failure import PipelineFailure
 from penstock.pipeline._hooks import TaskHook, TaskPerfStats, TaskStatsHook
 from penstock.pipeline._pipeline import Pipeline
@@ -45,6 +52,8 @@ __all__ = [
     "ProfileHook",
     "ProfileResult",
     "QueuePerfStats",
+    "SharedMemoryRingBuffer",
+    "SharedMemorySegmentPool",
     "StageInfo",
     "StageStats",
     "StatsQueue",
@@ -56,5 +65,9 @@ __all__ = [
     "create_task",
     "is_eof",
     "is_epoch_end",
+    "iterate_in_subinterpreter",
+    "iterate_in_subprocess",
     "profile_pipeline",
+    "run_pipeline_in_subinterpreter",
+    "run_pipeline_in_subprocess",
 ]

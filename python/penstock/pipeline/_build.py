@@ -32,6 +32,20 @@ from penstock.pipeline.defs._ops import any_of
 _LOG = logging.getLogger("penstock.pipeline")
 _pipeline_ids = itertools.count()
 
+
+def continue_numbering() -> Callable[[], None]:
+    """For another process: has its pipelines numbered on from those that were built here."""
+    global _pipeline_ids
+    here = next(_pipeline_ids)
+    _pipeline_ids = itertools.count(here)
+    return functools.partial(_number_from, here)
+
+
+def _number_from(first: int) -> None:
+    global _pipeline_ids
+    _pipeline_ids = itertools.count(first)
+
+
 _build_callback: Callable[[PipelineConfig], None] | None = None
 
 

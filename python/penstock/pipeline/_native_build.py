@@ -71,6 +71,7 @@ class _Build:
         self._names: list[str] = []
         self._limits: list[tuple[_Limit, bool]] = []
         self._after_native = False
+        self._ends: list[tuple[int, int]] = []  # outputs that the next stage reads: (stage, port)
         self._loop = _loop.Loop(f"penstock-loop-{self._pipeline_id}", background)
 
     def run(self, config: PipelineConfig) -> NativeRun:
@@ -82,7 +83,8 @@ class _Build:
         return NativeRun(engine, self._loop, [*self._names, str(sink)], self._limits)
 
     def _info(self, name: str, concurrency: int | None = None) -> StageInfo:
-        return StageInfo(self._pipeline_id, str(next(self._ids)), name, concurrency)
+        many = concurrency if concurrency is not None and concurrency > 1 else None
+        return StageInfo(self._pipeline_id, str(next(self._ids)), name, many)
 
     def _name(self, name: str, concurrency: int | None = None, limit: _Limit = None) -> str:
         """The name of the next stage; what is known of it is kept by its place in the flow."""
@@ -106,17 +108,26 @@ class _Build:
             self._loop.add(_loop.Stage(lane, 1, work))
         else:
             self._engine.source(name, config.source, config.continuous)
+        self._ends = [(self._engine.last(), 0)]
 
     def _add_merge(self, config: MergeConfig) -> None:
         next(self._ids)  # the merge has a number of its own, though it is only a queue here
         ends = []
         for upstream in config.pipeline_configs:
             self._add_upstream(upstream)
-            ends.append((self._engine.last(), 0))
+            ends += self._ends
+        self._read_from(ends)
+
+    def _read_from(self, ends: list[tuple[int, int]]) -> None:
+        self._ends = ends
         self._engine.from_outputs(ends)
 
     def _add(self, config: Any) -> None:
-        self._add_stage(config)
+        if isinstance(config, PathVariantsConfig):
+            self._add_paths(config)
+        else:
+            self._add_stage(config)
+            self._ends = [(self._engine.last(), 0)]
         self._after_native = _is_native(config)
 
     def _add_stage(self, config: Any) -> None:
@@ -130,8 +141,6 @@ class _Build:
                 self._engine.aggregate(name, config.op, config.drop_last)
         elif isinstance(config, DisaggregateConfig):
             self._engine.disaggregate(self._name(config.name))
-        elif isinstance(config, PathVariantsConfig):
-            self._add_paths(config)
         else:
             raise TypeError(
                 f"a pipeline cannot have a {type(config).__name__} as a stage; use Pipe, "
@@ -142,13 +151,13 @@ class _Build:
         router = self._engine.route(self._name(config.name), config.router, len(config.paths))
         ends = []
         for number, path in enumerate(config.paths):
-            self._engine.from_outputs([(router, number)])
+            self._read_from([(router, number)])
             self._after_native = False
             for stage in path:
                 self._add(stage)
-            ends.append((self._engine.last(), 0))
+            ends += self._ends
         next(self._ids)  # of the join, which is only a queue here
-        self._engine.from_outputs(ends)
+        self._read_from(ends)
 
     def _add_pipe(self, config: PipeConfig) -> None:
         op, executor, concurrency = (

@@ -28,7 +28,7 @@ def endless(**options):
 
 
 def our_threads():
-    names = []
+    names = [thread.name for thread in threading.enumerate()]
     for task in os.listdir("/proc/self/task"):
         try:
             with open(f"/proc/self/task/{task}/comm") as file:

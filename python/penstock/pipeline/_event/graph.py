@@ -80,7 +80,8 @@ class Graph:
         self._add(sink, work, [last])
 
     def _info(self, name: str, concurrency: int | None = None) -> StageInfo:
-        return StageInfo(self._pipeline_id, str(next(self._ids)), name, concurrency)
+        many = concurrency if concurrency is not None and concurrency > 1 else None
+        return StageInfo(self._pipeline_id, str(next(self._ids)), name, many)
 
     def _queue(self, info: StageInfo) -> AsyncQueue:
         return self._make_queue(info, buffer_size=_BETWEEN_STAGES)

@@ -111,6 +111,10 @@ class Stage:
             failure.add_note(f"Item: {describe_item(item)}")
         self.fail(failure, error)
 
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
     def fail(self, failure: Exception, cause: BaseException | None) -> None:
         """Ends the stage with this failure. The first one counts."""
         if self._failure is None:

@@ -106,7 +106,7 @@ async def _pipe(stage: Stage, work: Work, concurrency: int) -> None:
     running: set[asyncio.Task[Any]] = set()
     numbers = itertools.count(1)
     try:
-        while (item := await stage.get()) is not EOF:
+        while not stage.has_failed and (item := await stage.get()) is not EOF:
             if item is EPOCH_END:
                 if running:
                     await asyncio.wait(running)
@@ -148,7 +148,7 @@ async def _ordered_pipe(stage: Stage, work: Work, concurrency: int) -> None:
     async def begin() -> None:
         numbers = itertools.count(1)
         item = None
-        while item is not EOF:
+        while item is not EOF and not stage.has_failed:
             item = await stage.get()
             if item is EOF or item is EPOCH_END:
                 under_way.put_nowait((item, item))

@@ -1,0 +1,2 @@
+"""Work in another process: ``wire`` carries objects, ``worker`` is the other side, ``iterate`` this
+one, ``pipeline`` runs whole pipelines there."""
