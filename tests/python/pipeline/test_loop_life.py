@@ -1,0 +1,181 @@
+"""The life of a pipeline on the event loop: every way to leave one, and nothing is left behind."""
+
+import gc
+import os
+import threading
+import time
+
+import pytest
+from penstock.pipeline import AsyncQueue, PipelineBuilder
+from test_life import script
+
+
+def endless(op=lambda x: x, sink=3):
+    def items():
+        i = 0
+        while True:
+            yield i
+            i += 1
+
+    builder = PipelineBuilder().add_source(items()).pipe(op, concurrency=2).add_sink(sink)
+    return builder.build(num_threads=2, queue_class=AsyncQueue)
+
+
+def our_threads():
+    return sorted(one.name for one in threading.enumerate() if one.name.startswith("penstock"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    threads, files = our_threads(), len(os.listdir("/proc/self/fd"))
+    yield
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while our_threads() != threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert our_threads() == threads
+    assert len(os.listdir("/proc/self/fd")) <= files
+
+
+def test_leaving_the_loop_and_coming_back():
+    pipeline = endless()
+    with pipeline.auto_stop():
+        for item in pipeline:
+            if item == 10:
+                break
+        assert pipeline.get_item(timeout=20) == 11
+
+
+def test_del_without_stop():
+    pipeline = endless()
+    assert pipeline.get_item(timeout=20) == 0
+    assert our_threads()
+    del pipeline
+
+
+def test_what_waits_at_the_sink_can_be_read_after_stop():
+    pipeline = endless(sink=5)
+    pipeline.start()
+    got = [pipeline.get_item(timeout=20)]
+    time.sleep(0.2)
+    pipeline.stop()
+    got += list(pipeline)
+    assert sorted(got) == list(range(len(got)))
+    assert len(got) >= 5
+    with pytest.raises(EOFError):
+        pipeline.get_item()
+
+
+def test_a_timeout_loses_nothing():
+    gate = threading.Event()
+
+    def wait(x):
+        gate.wait(20)
+        return x
+
+    builder = PipelineBuilder().add_source(range(3)).pipe(wait).add_sink()
+    pipeline = builder.build(queue_class=AsyncQueue)
+    with pipeline.auto_stop():
+        for timeout in (0, 0.05):
+            with pytest.raises(TimeoutError, match="not available"):
+                pipeline.get_item(timeout=timeout)
+        gate.set()
+        assert list(pipeline.get_iterator(timeout=20)) == [0, 1, 2]
+
+
+def test_a_long_call_is_abandoned_and_named(caplog):
+    done = threading.Event()
+
+    def sleeper(x):
+        done.wait(20)
+        return x
+
+    pipeline = endless(sleeper)
+    pipeline.start()
+    time.sleep(0.1)
+    begun = time.monotonic()
+    pipeline.stop(timeout=0.1)
+    assert time.monotonic() - begun < 5
+    assert "sleeper[2] on 0" in caplog.text
+    done.set()
+
+
+def test_many_pipelines_leave_nothing():
+    for _ in range(50):
+        pipeline = endless()
+        with pipeline.auto_stop():
+            assert pipeline.get_item(timeout=20) == 0
+
+
+def test_two_threads_read_everything_once():
+    builder = PipelineBuilder().add_source(range(2000)).pipe(lambda x: x).add_sink(8)
+    pipeline = builder.build(queue_class=AsyncQueue)
+    got = [[], []]
+    with pipeline.auto_stop():
+        readers = [threading.Thread(target=lambda i=i: got[i].extend(pipeline)) for i in (0, 1)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(30)
+    assert sorted(got[0] + got[1]) == list(range(2000))
+
+
+def test_the_parents_pipeline_says_so_in_a_forked_child():
+    result, _ = script("""
+        import os
+        from penstock.pipeline import AsyncQueue, PipelineBuilder
+        builder = PipelineBuilder().add_source(range(9)).pipe(abs).add_sink(1)
+        pipeline = builder.build(queue_class=AsyncQueue)
+        with pipeline.auto_stop():
+            pipeline.get_item()
+            child = os.fork()
+            if child == 0:
+                try:
+                    pipeline.get_item(timeout=1)
+                except RuntimeError as error:
+                    os._exit(7 if "belongs to the parent" in str(error) else 1)
+                os._exit(2)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            print(list(pipeline))
+    """)
+    assert result.stdout.split("\n")[:2] == ["7", "[1, 2, 3, 4, 5, 6, 7, 8]"], result.stderr
+
+
+def test_exit_does_not_wait_for_functions_that_sleep():
+    result, took = script("""
+        import time
+        from penstock.pipeline import AsyncQueue, PipelineBuilder
+        def nap(x):
+            time.sleep(60)
+        def items():
+            yield 1
+            time.sleep(60)
+        builder = PipelineBuilder().add_source(items()).pipe(nap).add_sink()
+        pipeline = builder.build(queue_class=AsyncQueue)
+        pipeline.start()
+        time.sleep(0.2)
+    """)
+    assert result.returncode == 0, result.stderr
+    assert took < 20
+
+
+def test_ctrl_c_while_waiting_is_answered():
+    result, _ = script("""
+        import os, signal, threading, time
+        from penstock.pipeline import AsyncQueue, PipelineBuilder
+        gate = threading.Event()
+        def wait(x):
+            gate.wait(20)
+            return x
+        builder = PipelineBuilder().add_source(range(3)).pipe(wait).add_sink()
+        pipeline = builder.build(queue_class=AsyncQueue)
+        with pipeline.auto_stop():
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                pipeline.get_item()
+            except KeyboardInterrupt:
+                print("answered")
+            gate.set()
+            print(list(pipeline))
+    """)
+    assert result.stdout.split("\n")[:2] == ["answered", "[0, 1, 2]"], result.stderr
