@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing.util import Finalize
 from typing import Any
 
 from penstock.pipeline._elsewhere.worker import exit_with_parent
@@ -47,12 +49,13 @@ class LazyExecutor(Executor):
 def _make(kind: type[Executor], arguments: dict[str, Any]) -> Executor:
     if not issubclass(kind, ProcessPoolExecutor):
         return kind(**arguments)
-    import multiprocessing
-
     given = dict(arguments)
     given["mp_context"] = multiprocessing.get_context(given["mp_context"])
     initializer, initargs = given["initializer"], given["initargs"]
-    return kind(**{**given, "initializer": _begin, "initargs": (initializer, initargs)})
+    pool = kind(**{**given, "initializer": _begin, "initargs": (initializer, initargs)})
+    # A process of multiprocessing waits for its children before it ends: end them before.
+    Finalize(None, pool.shutdown, kwargs={"cancel_futures": True}, exitpriority=100)
+    return pool
 
 
 def _begin(initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> None:

@@ -44,14 +44,24 @@ def _is_continuous(config: PipelineConfig) -> bool:
     return config.src.continuous
 
 
-def _random_states() -> list[Callable[[], None]]:
-    """Functions that give the generators of another process the state of those of this one."""
-    states: list[Callable[[], None]] = [partial(random.setstate, random.getstate())]
+def _random_states() -> Callable[[], None]:
+    """Gives the generators of another process the state of those of this one."""
+    states: dict[str, Any] = {"random": random.getstate()}
     if (numpy := sys.modules.get("numpy")) is not None:
-        states.append(partial(numpy.random.set_state, numpy.random.get_state()))
+        states["numpy"] = numpy.random.get_state()
     if (torch := sys.modules.get("torch")) is not None:
-        states.append(partial(torch.set_rng_state, torch.get_rng_state()))
-    return states
+        states["torch"] = bytes(torch.get_rng_state().numpy())
+    return partial(_set_random_states, states)
+
+
+def _set_random_states(states: dict[str, Any]) -> None:
+    """Imports nothing: a process whose functions do without torch is not to wait for it."""
+    random.setstate(states["random"])
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and "numpy" in states:
+        numpy.random.set_state(states["numpy"])
+    if torch is not None and "torch" in states:
+        torch.set_rng_state(torch.frombuffer(bytearray(states["torch"]), dtype=torch.uint8))
 
 
 def run_pipeline_in_subprocess(
@@ -100,7 +110,7 @@ def run_pipeline_in_subprocess(
         initializer = [initializer]
     return iterate_in_subprocess(
         partial(_Epochs, with_lazy_executors(config_or_builder), options),
-        initializer=[_build.continue_numbering(), *_random_states(), *initializer],
+        initializer=[_build.continue_numbering(), _random_states(), *initializer],
         **kwargs,
     )
 
