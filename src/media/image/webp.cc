@@ -2,6 +2,7 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -9,9 +10,12 @@
 #include "media/image/codecs.h"
 #include "media/image/exif.h"
 #include "media/image/scratch.h"
+#include "media/image/webp_rows.h"
 
 namespace penstock::media {
 namespace {
+
+constexpr int kLossy = 1;  // of WebPBitstreamFeatures::format; 2 is lossless
 
 bool sniff(Bytes b) noexcept {
   return b.size() >= 16 && std::memcmp(b.data(), "RIFF", 4) == 0 &&
@@ -94,20 +98,58 @@ Status decode_first_frame(Bytes bytes, std::int64_t height, std::int64_t width, 
   return {};
 }
 
-Status decode(Bytes bytes, const DecodeOptions& options, PixelWriter& writer) {
-  Result<WebPBitstreamFeatures> features = features_of(bytes);
-  if (!features) return std::move(features).error();
-  const std::int64_t width = features->width, height = features->height;
-  if (Status size = check_size(width, height, options.max_pixels); !size) return size;
-  const bool alpha = features->has_alpha != 0;
-  if (features->has_animation) return decode_first_frame(bytes, height, width, alpha, writer);
+// Lossy pictures leave libwebp as planes: upsampling and colours are faster here, and a row goes to
+// the writer when it is made.
+Status decode_lossy(Bytes bytes, std::int64_t width, std::int64_t height, bool alpha, Native native,
+                    PixelWriter& writer) {
+  const std::int64_t samples = (width + 1) / 2, chroma_rows = (height + 1) / 2;
+  const auto stride_of = [](std::int64_t row) { return (row + 63) / 64 * 64; };
+  const std::int64_t stride = stride_of(width), chroma_stride = stride_of(samples);
+  const std::size_t luma_bytes = std::size_t(stride * height);
+  const std::size_t chroma_bytes = std::size_t(chroma_stride * chroma_rows);
+  ScratchLease planes(ScratchUse::raw, luma_bytes * (alpha ? 2 : 1) + 2 * chroma_bytes);
+  ScratchLease mixed(ScratchUse::rows, webp_row_memory(width) * sizeof(std::uint16_t));
+  if (!planes || !mixed) return Error(Code::out_of_memory, "WebP: no memory for the picture");
 
-  const bool keep_alpha =
-      options.mode == PixelMode::rgba || (options.mode == PixelMode::unchanged && alpha);
-  const bool bgr = options.mode == PixelMode::bgr;
-  const Native native = keep_alpha ? Native::rgba : bgr ? Native::bgr : Native::rgb;
-  if (Status s = writer.begin(width, height, native); !s) return s;
+  WebPDecoderConfig config;
+  if (!WebPInitDecoderConfig(&config)) return Error(Code::internal, "WebP: version mismatch");
+  config.output.colorspace = alpha ? MODE_YUVA : MODE_YUV;
+  config.output.is_external_memory = 1;
+  WebPYUVABuffer& yuv = config.output.u.YUVA;
+  yuv.y = planes.data();
+  yuv.u = yuv.y + luma_bytes;
+  yuv.v = yuv.u + chroma_bytes;
+  yuv.a = alpha ? yuv.v + chroma_bytes : nullptr;
+  yuv.y_stride = yuv.a_stride = int(stride);
+  yuv.u_stride = yuv.v_stride = int(chroma_stride);
+  yuv.y_size = luma_bytes;
+  yuv.a_size = alpha ? luma_bytes : 0;
+  yuv.u_size = yuv.v_size = chroma_bytes;
+  const VP8StatusCode status = WebPDecode(bytes.data(), bytes.size(), &config);
+  WebPFreeDecBuffer(&config.output);
+  if (status != VP8_STATUS_OK) return error_of(status);
 
+  for (std::int64_t y = 0; y < height; ++y) {
+    const std::int64_t covering = y / 2 * chroma_stride;
+    const std::int64_t other =
+        std::clamp(y % 2 ? y / 2 + 1 : y / 2 - 1, std::int64_t{0}, chroma_rows - 1);
+    const std::int64_t far = other * chroma_stride;
+    const WebpRow row = {yuv.y + y * stride,
+                         yuv.u + covering,
+                         yuv.v + covering,
+                         yuv.u + far,
+                         yuv.v + far,
+                         alpha ? yuv.a + y * stride : nullptr,
+                         width};
+    webp_pixels(row, native, reinterpret_cast<std::uint16_t*>(mixed.data()), writer.row(y));
+    writer.commit(y);
+  }
+  return {};
+}
+
+// Straight into the caller's memory where it is of the right kind.
+Status decode_lossless(Bytes bytes, std::int64_t width, std::int64_t height, Native native,
+                       PixelWriter& writer) {
   const std::size_t row_bytes = std::size_t(width) * std::size_t(channels_of(native));
   const bool in_place = writer.direct() && writer.memory().row_bytes >= std::ptrdiff_t(row_bytes) &&
                         writer.memory().row_bytes <= INT32_MAX;
@@ -116,7 +158,9 @@ Status decode(Bytes bytes, const DecodeOptions& options, PixelWriter& writer) {
 
   WebPDecoderConfig config;
   if (!WebPInitDecoderConfig(&config)) return Error(Code::internal, "WebP: version mismatch");
-  config.output.colorspace = keep_alpha ? MODE_RGBA : bgr ? MODE_BGR : MODE_RGB;
+  config.output.colorspace = native == Native::rgba  ? MODE_RGBA
+                             : native == Native::bgr ? MODE_BGR
+                                                     : MODE_RGB;
   config.output.is_external_memory = 1;
   config.output.u.RGBA.rgba = in_place ? writer.memory().data : image.data();
   config.output.u.RGBA.stride = int(in_place ? writer.memory().row_bytes : row_bytes);
@@ -131,6 +175,26 @@ Status decode(Bytes bytes, const DecodeOptions& options, PixelWriter& writer) {
     writer.commit(y);
   }
   return {};
+}
+
+Status decode(Bytes bytes, const DecodeOptions& options, PixelWriter& writer) {
+  Result<WebPBitstreamFeatures> features = features_of(bytes);
+  if (!features) return std::move(features).error();
+  const std::int64_t width = features->width, height = features->height;
+  if (Status size = check_size(width, height, options.max_pixels); !size) return size;
+  const bool alpha = features->has_alpha != 0;
+  if (features->has_animation) return decode_first_frame(bytes, height, width, alpha, writer);
+
+  const bool keep_alpha =
+      options.mode == PixelMode::rgba || (options.mode == PixelMode::unchanged && alpha);
+  const Native native = keep_alpha                       ? Native::rgba
+                        : options.mode == PixelMode::bgr ? Native::bgr
+                                                         : Native::rgb;
+  if (Status s = writer.begin(width, height, native); !s) return s;
+  if (features->format == kLossy) {
+    return decode_lossy(bytes, width, height, alpha && keep_alpha, native, writer);
+  }
+  return decode_lossless(bytes, width, height, native, writer);
 }
 
 }  // namespace

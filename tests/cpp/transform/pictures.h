@@ -2,12 +2,10 @@
 // (see make_goldens.py), and a hash to compare results by.
 #pragma once
 
-#include <hwy/highway.h>
-#include <hwy/targets.h>
-
 #include <cstdint>
 #include <vector>
 
+#include "../targets.h"
 #include "penstock/image.h"
 #include "transform/colour.h"
 
@@ -41,20 +39,6 @@ inline std::uint64_t fnv(const std::vector<std::uint8_t>& bytes) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const std::uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3u;
   return hash;
-}
-
-// Runs `body` once per instruction set this machine has, and once with none.
-template <class Body>
-void for_each_target(const Body& body) {
-  hwy::SetSupportedTargetsForTest(0);
-  const std::int64_t supported = hwy::SupportedTargets();
-  for (int bit = 0; bit < 63; ++bit) {
-    const std::int64_t target = std::int64_t{1} << bit;
-    if ((supported & target) == 0 && target != HWY_SCALAR) continue;
-    hwy::SetSupportedTargetsForTest(target);
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
 }
 
 namespace goldens {
