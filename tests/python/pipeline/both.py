@@ -1,5 +1,6 @@
 """The same program on the reference and here: what is compared, and how."""
 
+import asyncio
 import importlib
 import logging
 import re
@@ -103,3 +104,45 @@ def drain(pipeline, **options):
     except Exception as error:
         raised.append(shape(error))
     return {"items": items, "raised": raised}
+
+
+def program(function):
+    """Marks a program that runs on both. It gets the package, and uses nothing else of it."""
+    function.is_program = True
+    return function
+
+
+def built(p, stages, source=range(10), sink=3, **options):
+    definition = p.PipelineConfig(p.SourceConfig(source), stages, p.SinkConfig(sink))
+    return p.build_pipeline(definition, **{"num_threads": 2, **options})
+
+
+def odd_fails(x):
+    if x % 2:
+        raise ValueError(f"odd {x}")
+    return x
+
+
+def always_fails(x):
+    raise KeyError(x)
+
+
+async def odd_fails_later(x):
+    await asyncio.sleep(0)
+    return odd_fails(x)
+
+
+def twice(x):
+    yield x
+    yield x
+
+
+async def twice_later(x):
+    yield x
+    await asyncio.sleep(0)
+    yield x
+
+
+def part(p, items, *stages):
+    """A pipeline to be merged."""
+    return p.PipelineConfig(p.SourceConfig(items), stages, p.SinkConfig(1))

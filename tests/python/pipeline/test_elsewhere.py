@@ -1,13 +1,9 @@
 """Iterables and pipelines in another process, and that nothing outlives either."""
 
-import contextlib
 import gc
 import os
 import random
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
@@ -44,12 +40,6 @@ def files():
 
 def children():
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
-
-
-def is_alive(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
-    return False
 
 
 def wait_until(condition, seconds=20):
@@ -324,73 +314,3 @@ def refuse_item(x):
 def test_what_is_not_there_says_so(call):
     with pytest.raises(NotImplementedError, match="process"):
         call()
-
-
-PROGRAM = """
-    import os, sys, time
-    from functools import partial
-    import numpy as np
-    from concurrent.futures import ProcessPoolExecutor
-    from penstock.pipeline import iterate_in_subprocess, run_pipeline_in_subprocess
-    from penstock.pipeline.defs import *
-
-    def work(x):
-        return np.full(4_000_000, x, np.float32), os.getpid(), os.getppid()
-
-    def endless():
-        i = 0
-        while True:
-            yield i
-            i += 1
-
-    pool = ProcessPoolExecutor(1)
-    config = PipelineConfig(SourceConfig(endless()), [Pipe(work, executor=pool)], SinkConfig(2))
-    held = []
-    for array, worker, pipeline in run_pipeline_in_subprocess(config, mp_context="fork"):
-        held.append(array)
-        if len(held) == 4:
-            print(os.getpid(), pipeline, worker, flush=True)
-            time.sleep({here})
-"""
-
-
-def memory_files(*pids):
-    """The inodes of the memory files that processes have mapped or opened."""
-    found = set()
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-            found |= {line.split()[4] for line in lines if "/memfd:penstock" in line}
-            for file in Path(f"/proc/{pid}/fd").iterdir():
-                if "/memfd:penstock" in os.readlink(file):
-                    found.add(str(file.stat().st_ino))
-    return found
-
-
-@pytest.mark.parametrize("victim", ["parent", "child", "both"])
-def test_nothing_is_left_after_kill_9(victim):
-    """Neither memory (16 MiB an item, on both sides) nor a process, whoever is killed."""
-    program = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            textwrap.dedent(PROGRAM).format(here=0 if victim == "child" else 60),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        parent, child, worker = map(int, program.stdout.readline().split())
-        used = memory_files(parent, child)
-        assert used, "arrays do not cross in memory files"
-        for pid in {"parent": [parent], "child": [child], "both": [child, parent]}[victim]:
-            os.kill(pid, signal.SIGKILL)
-        assert program.wait(30) != 0
-        assert wait_until(lambda: not any(map(is_alive, (parent, child, worker))))
-    finally:
-        program.kill()
-        program.wait()
-        program.stdout.close()
-    everybody = [int(one.name) for one in Path("/proc").glob("[0-9]*")]
-    assert not used & memory_files(*everybody)
