@@ -1,7 +1,8 @@
 """What a worker does for a batch: read the samples, collate them.
 
-A result is (number of the batch, batch, None) or (number, None, exception): exceptions travel to
-the loop, in their place among the batches.
+A result is [number of the batch, batch, None] or [number, None, exception]: exceptions travel to
+the loop, in their place among the batches. It is a list because whoever takes it empties it: a
+worker may look at its last result for a long time, and would keep the batch alive.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-Result = tuple[int, Any, BaseException | None]
+Result = list[Any]
 Fetch = Callable[[Any], Result]
 
 
@@ -38,11 +39,11 @@ class MapFetch:
                     samples.append(self.dataset[one])
                 data = samples
             doing = f"collating indices {shortened(index)}"
-            return number, self._collate(data), None
+            return [number, self._collate(data), None]
         except BaseException as error:
             if doing == "reading":
                 doing = f"reading index {shortened(_at(index, len(samples)))}"
-            return number, None, raisable(error, f"{doing}, batch {number}")
+            return [number, None, raisable(error, f"{doing}, batch {number}")]
 
 
 class CollateFetch:
@@ -56,9 +57,9 @@ class CollateFetch:
         if error is not None:
             return read
         try:
-            return number, self._collate(data), None
+            return [number, self._collate(data), None]
         except BaseException as problem:
-            return number, None, raisable(problem, f"collating batch {number}")
+            return [number, None, raisable(problem, f"collating batch {number}")]
 
 
 def read_batches(
@@ -87,10 +88,10 @@ def read_batches(
                 if not data or (drop_last and len(data) < batch_size):
                     return
             if number >= done and number not in ahead:
-                yield number, data, None
+                yield [number, data, None]
             number += 1
     except Exception as error:
-        yield number, None, raisable(error, f"reading the iterable dataset, batch {number}")
+        yield [number, None, raisable(error, f"reading the iterable dataset, batch {number}")]
 
 
 def one_by_one(batches: Iterator[Result], asked: Iterator[Any]) -> Iterator[Result]:

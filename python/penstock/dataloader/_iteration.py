@@ -5,12 +5,14 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from penstock.dataloader._progress import Progress
-from penstock.dataloader._run import Run
+from penstock.dataloader._run import Run, cause_of
+from penstock.pipeline import PipelineFailure
 
 _LOG = logging.getLogger("penstock.dataloader")
 _running: weakref.WeakSet[Iteration] = weakref.WeakSet()
@@ -38,11 +40,16 @@ class Iteration:
     def __next__(self) -> Any:
         while self._run is not None:
             try:
-                number, batch, error = next(self._run)
+                result = next(self._run)
             except StopIteration:
                 self.stop()
                 self._loader._position.ended(self._progress)
                 break
+            except PipelineFailure as failure:
+                self.stop()
+                raise cause_of(failure) from failure
+            number, batch, error = result
+            result.clear()
             self._progress.received(number)
             if not self._loader._skip_failed:
                 if error is not None:
@@ -73,8 +80,11 @@ class Iteration:
             self.stop()
 
 
-@atexit.register
 def _stop_all() -> None:
-    """Before the interpreter goes down, while threads can still end."""
     for iteration in list(_running):
         iteration.stop()
+
+
+# Before the interpreter goes down, and before concurrent.futures closes its pools, which it does
+# when threads are joined: that is too early for atexit.
+getattr(threading, "_register_atexit", atexit.register)(_stop_all)

@@ -37,8 +37,8 @@ def pin_function(loader: Any) -> Callable[[Result], Result] | None:
             return result
         try:
             pinned = pin_memory(batch, device.type)  # type: ignore[no-untyped-call]
-            return number, pinned, None
+            return [number, pinned, None]
         except BaseException as problem:
-            return number, None, raisable(problem, f"pinning batch {number}")
+            return [number, None, raisable(problem, f"pinning batch {number}")]
 
     return pin

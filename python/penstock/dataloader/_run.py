@@ -78,11 +78,10 @@ class PipelineRun:
             raise LoaderTimeout(
                 f"DataLoader timed out after {self._timeout} seconds: no batch came"
             ) from None
-        except PipelineFailure as failure:
-            raise _cause(failure) from failure
         return result
 
     def stop(self) -> None:
+        self._results = iter(())  # a failure's traceback leads here: it must not lead on
         with contextlib.suppress(PipelineFailure):
             self.pipeline.stop()
 
@@ -137,7 +136,8 @@ class FedRun:
             self._feed.put(task)
 
 
-def _cause(failure: PipelineFailure) -> BaseException:
+def cause_of(failure: PipelineFailure) -> BaseException:
+    """What went wrong in a run as a whole; what goes wrong in a batch is in its result."""
     error: BaseException | None = failure.exceptions[0]
     while error is not None:
         if isinstance(error, BrokenExecutor):

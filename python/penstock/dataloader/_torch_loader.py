@@ -237,9 +237,7 @@ class PyTorchDataLoader(Generic[T]):
         return is_iterable_dataset(self.dataset)
 
     def check_worker_number_rationality(self) -> None:
-        """torch warns of more workers than cores; it is no problem with threads."""
-        if self.executor == "process":
-            super().check_worker_number_rationality()  # type: ignore[misc]
+        """torch warns of more workers than cores; with threads that is no problem."""
 
     def _forget_work(self) -> None:
         self._position = Position()

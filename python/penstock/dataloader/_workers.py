@@ -42,7 +42,7 @@ class ThreadWorkers:
 
         def run(task: Any) -> Result:
             error = local.__dict__.pop("error", None)
-            return fetch(task) if error is None else (task[0], None, error)
+            return fetch(task) if error is None else [task[0], None, error]
 
         return run
 
@@ -146,11 +146,11 @@ def _fetch_in_process(task: Any) -> Result:
     global _error
     if _error is not None:
         error, _error = _error, None
-        return task[0], None, _portable(error)
+        return [task[0], None, _portable(error)]
     if _fetch is None:
-        return task[0], None, RuntimeError("this worker process could not begin")
+        return [task[0], None, RuntimeError("this worker process could not begin")]
     number, batch, problem = _fetch(task)
-    return number, batch, None if problem is None else _portable(problem)
+    return [number, batch, None if problem is None else _portable(problem)]
 
 
 def _portable(error: BaseException) -> BaseException:
