@@ -121,48 +121,44 @@ def build(
     interval = report_stats_interval or -1.0
     background = [*(get_default_background_tasks() or ()), *(background_tasks or ())]
     pipeline_id = next(_pipeline_ids)
-    run: Run
     try:
         _check_definition(config)
-        if _is_native(config, queue_class, task_hook_factory):
-            run = _native_build.run(
-                config, pipeline_id, stage_id, threads, max_failures, background
-            )
-        else:
+        run: Run | None = None
+        needs_loop = _needs_loop(config, queue_class)
+        if needs_loop or _may_have_hooks(task_hook_factory):
             calls = Calls(threads)
             queues = queue_class or functools.partial(get_default_queue_class(), interval=interval)  # type: ignore[call-arg]
             hooks = task_hook_factory or _default_hooks(interval)
             graph = Graph(config, pipeline_id, stage_id, calls, max_failures, queues, hooks)
-            run, interval = EventRun(graph, calls, background), -1.0
+            if needs_loop or graph.has_hooks:
+                run, interval = EventRun(graph, calls, background), -1.0
+        if run is None:
+            run = _native_build.run(
+                config, pipeline_id, stage_id, threads, max_failures, background
+            )
     except Exception as error:
         error.add_note(f"PipelineConfig: {config!r}")
         raise
     return Pipeline(run, repr(config), interval)
 
 
-def _is_native(
-    config: PipelineConfig,
-    queue_class: type[AsyncQueue] | None,
-    task_hook_factory: HookFactory | None,
-) -> bool:
-    """Whether nothing in it needs an event loop for every item.
-
-    The usual hook and queue only count, and so does the engine.
-    """
-    return (
-        queue_class is None
-        and task_hook_factory is None
-        and get_default_queue_class() is StatsQueue
-        and get_default_hook_class() in (TaskStatsHook, None)
-        and not any(_needs_loop(part) for part in _parts(config))
-    )
+def _may_have_hooks(task_hook_factory: HookFactory | None) -> bool:
+    """The usual hook only counts, and so does the engine."""
+    usual = get_default_hook_class() in (TaskStatsHook, None)
+    return task_hook_factory is not None or not usual
 
 
-def _needs_loop(part: Any) -> bool:
-    if isinstance(part, MergeConfig):
-        return part.op is not None
-    if isinstance(part, PathVariantsConfig):
-        return part.batched or any_of(part.router, inspect.iscoroutinefunction)
+def _needs_loop(config: PipelineConfig, queue_class: type[AsyncQueue] | None) -> bool:
+    """Whether an event loop has to see every item, hooks or not."""
+    if queue_class is not None or get_default_queue_class() is not StatsQueue:
+        return True
+    for part in _parts(config):
+        if isinstance(part, MergeConfig) and part.op is not None:
+            return True
+        if isinstance(part, PathVariantsConfig) and (
+            part.batched or any_of(part.router, inspect.iscoroutinefunction)
+        ):
+            return True
     return False
 
 

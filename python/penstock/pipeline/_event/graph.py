@@ -62,6 +62,7 @@ class Graph:
         hooks: HookFactory,
     ) -> None:
         self.nodes: list[Node] = []
+        self.has_hooks = False
         self._pipeline_id = pipeline_id
         self._ids = itertools.count(first_id)
         self._calls = calls
@@ -87,7 +88,9 @@ class Graph:
         return self._make_queue(info, buffer_size=_BETWEEN_STAGES)
 
     def _hooks_for(self, info: StageInfo) -> list[TaskHook]:
-        return list(self._hooks(info))
+        hooks = list(self._hooks(info))
+        self.has_hooks = self.has_hooks or bool(hooks)
+        return hooks
 
     def _add(
         self, stage: Stage, work: Callable[[], Coroutine[Any, Any, None]], upstream: Sequence[Node]
