@@ -41,12 +41,13 @@ std::vector<SourcePtr> sources_of(const std::vector<Leaf*>& leaves) {
 }
 
 Leaf open_leaf(const std::vector<std::string>& names, const std::string& format,
-               const std::vector<std::string>& fields, bool checksums, bool verify) {
+               const std::vector<std::string>& fields, bool checksums, bool verify, bool mmap) {
   formats::OpenOptions options;
   options.format = must(formats::format_named(format));
   options.fields = fields;
   options.checksums = checksums;
   options.verify = verify;
+  options.mmap = mmap;
   std::optional<Result<std::shared_ptr<const formats::Records>>> records;
   {
     const nb::gil_scoped_release released;
@@ -143,7 +144,7 @@ void bind_order(nb::module_& m) {
 void bind_leaf(nb::module_& m) {
   nb::class_<Leaf>(m, "Leaf", "Records of one source.")
       .def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a,
-                  "verify"_a = true)
+                  "verify"_a = true, "mmap"_a = false)
       .def_static("of_arrays", &array_leaf, "arrays"_a,
                   nb::sig("def of_arrays(arrays: dict[str, typing.Any]) -> Leaf"))
       .def_static(

@@ -50,6 +50,7 @@ class FormatSource final : public Source {
   }
   std::uint64_t mean_bytes() const noexcept override { return records_->mean_bytes(); }
   std::uint64_t digest() const noexcept override { return records_->digest(); }
+  void advise(formats::Access access) const noexcept override { records_->advise(access); }
 
   Status read(std::uint64_t index, BufferPool& pool, Row& into) const override {
     thread_local formats::Record record;

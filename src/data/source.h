@@ -32,6 +32,7 @@ class Source {
       std::uint64_t record) const noexcept;  // what read() takes from a pool
   virtual std::uint64_t mean_bytes() const noexcept = 0;
   virtual std::uint64_t digest() const noexcept = 0;
+  virtual void advise(formats::Access) const noexcept {}     // how it will be read next
   virtual bool elsewhere() const noexcept { return false; }  // read() does nothing; see below
 };
 

@@ -90,17 +90,25 @@ Status IndexedRecords::verify(const Found& found, const Index::Part& part, std::
       .at_offset(std::int64_t(part.offset));
 }
 
+namespace {
+
+// A copy of the key, in memory that has room for it.
+std::string_view put_key(std::string_view key, const Buffer& memory, std::size_t at) {
+  if (!key.empty()) std::memcpy(memory.data() + at, key.data(), key.size());
+  return {reinterpret_cast<const char*>(memory.data()) + at, key.size()};
+}
+
+}  // namespace
+
 // Makes fields of bytes that are in memory: `place` says where the part that begins at an offset
-// is.
+// is. The key lives as long as the memory.
 template <class Place>
-Status IndexedRecords::make_fields(const Found& found, const Buffer& memory, std::size_t key_at,
+Status IndexedRecords::make_fields(const Found& found, const Buffer& memory, std::string_view key,
                                    const Place& place, Record& into) const {
   const Opened& shard = shards_[found.shard];
-  const std::string_view key = found.entry.key;
-  if (!key.empty()) std::memcpy(memory.data() + key_at, key.data(), key.size());
-  const std::span<const std::byte> key_bytes = memory.bytes().subspan(key_at, key.size());
+  const std::span<const std::byte> key_bytes = std::as_bytes(std::span(key));
   into.fields.clear();
-  into.key = {reinterpret_cast<const char*>(key_bytes.data()), key_bytes.size()};
+  into.key = key;
   if (traits_.keyed) into.fields.push_back({fields_[0], FieldKind::text, key_bytes, 0});
   Index::Part part;
   const std::uint64_t behind = found.entry.first + found.entry.count;
@@ -122,9 +130,16 @@ Status IndexedRecords::read(std::uint64_t index, BufferPool& pool, Record& into)
   Extent extent;
   Status status = find(index, found);
   if (status.ok()) status = measure(found, extent);
-  if (status.ok()) status = read_found(found, extent, pool, into);
+  if (status.ok()) {
+    status = mapped_ ? view_mapped(found, into) : read_found(found, extent, pool, into);
+  }
   if (!status.ok()) into.clear();
   return status;
+}
+
+Status IndexedRecords::view_mapped(const Found& found, Record& into) const {
+  const auto place = [](const Index::Part& part) { return part.offset; };
+  return make_fields(found, shards_[found.shard].memory, found.entry.key, place, into);
 }
 
 Status IndexedRecords::read_found(const Found& found, const Extent& extent, BufferPool& pool,
@@ -140,7 +155,7 @@ Status IndexedRecords::read_found(const Found& found, const Extent& extent, Buff
     Status status = (*file)->read(extent.range.offset, memory->bytes().first(size));
     if (!status) return located(std::move(status).error(), found);
     const auto place = [&](const Index::Part& part) { return part.offset - extent.range.offset; };
-    return make_fields(found, *memory, size, place, into);
+    return make_fields(found, *memory, put_key(found.entry.key, *memory, size), place, into);
   }
   RecordLayout layout;
   Status status;
@@ -153,13 +168,14 @@ Status IndexedRecords::read_found(const Found& found, const Extent& extent, Buff
     }
     return layout.place();
   };
-  Status made = make_fields(found, *memory, size, place, into);
+  Status made = make_fields(found, *memory, put_key(found.entry.key, *memory, size), place, into);
   if (!status.ok()) return located(std::move(status).error(), found);
   return made;
 }
 
 void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
                                std::span<Record> into, std::span<Status> outcomes) const {
+  if (mapped_) return Records::read_many(indices, pool, into, outcomes);
   std::vector<Wanted> wanted(indices.size());
   for (std::size_t i = 0; i < indices.size(); ++i) {
     wanted[i].into = &into[i];
@@ -253,7 +269,8 @@ void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool
         read_alone(each, pool);
         continue;
       }
-      *each.outcome = make_fields(each.found, group.memory, key_at, place, *each.into);
+      const std::string_view key = put_key(each.found.entry.key, group.memory, key_at);
+      *each.outcome = make_fields(each.found, group.memory, key, place, *each.into);
       if (!each.outcome->ok()) each.into->clear();
       key_at += each.found.entry.key.size();
     }

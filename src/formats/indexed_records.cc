@@ -9,8 +9,7 @@
 namespace penstock::formats {
 
 Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> shards,
-                                                            const std::vector<std::string>& fields,
-                                                            std::uint64_t max_member,
+                                                            const OpenOptions& options,
                                                             const Traits& traits) {
   std::vector<std::string> names;
   std::vector<storage::Stamp> stamps;
@@ -21,7 +20,7 @@ Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> s
   const std::size_t root = common_folder(names);
   const std::shared_ptr<IndexedRecords> all(
       new IndexedRecords(std::move(names), std::move(stamps)));
-  all->max_member_ = max_member;
+  all->max_member_ = options.max_member;
   all->traits_ = traits;
   std::uint64_t payload = 0;
   Digest digest;
@@ -38,7 +37,10 @@ Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> s
   }
   all->digest_ = digest.value();
   all->mean_ = std::max<std::uint64_t>(1, payload / std::max<std::uint64_t>(1, all->size()));
-  if (Status status = all->add_fields(fields); !status) return status.error();
+  if (Status status = all->add_fields(options.fields); !status) return status.error();
+  if (options.mmap) {
+    if (Status status = all->map_files(); !status) return status.error();
+  }
   return std::shared_ptr<const Records>(all);
 }
 
@@ -74,6 +76,24 @@ Status IndexedRecords::add_fields(const std::vector<std::string>& wanted) {
   return {};
 }
 
+Status IndexedRecords::map_files() {
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    Result<std::shared_ptr<const storage::Map>> map = storage::Map::open(files_.name(s));
+    if (!map) return std::move(map).error();
+    if ((*map)->stamp() != files_.stamp(s)) {
+      return Error(Code::io, "the file was changed while it was opened: open it again")
+          .in_file(files_.name(s));
+    }
+    Opened& shard = shards_[s];
+    shard.map = *std::move(map);
+    const std::span<const std::byte> bytes = shard.map->bytes();
+    shard.memory = Buffer::wrap_read_only(bytes.data(), bytes.size(),
+                                          [map = shard.map, index = shard.index] {});
+  }
+  mapped_ = true;
+  return {};
+}
+
 std::uint64_t IndexedRecords::shard_of(std::uint64_t index) const noexcept {
   return std::uint64_t(std::upper_bound(firsts_.begin(), firsts_.end(), index) - firsts_.begin()) -
          1;
@@ -89,7 +109,7 @@ std::string IndexedRecords::name(std::uint64_t index) const {
 }
 
 std::uint64_t IndexedRecords::bytes(std::uint64_t index) const noexcept {
-  if (index >= size()) return 0;
+  if (index >= size() || mapped_) return 0;
   const auto s = std::size_t(shard_of(index));
   const Opened& shard = shards_[s];
   const std::uint64_t record = index - firsts_[s];
@@ -106,7 +126,12 @@ std::uint64_t IndexedRecords::bytes(std::uint64_t index) const noexcept {
 }
 
 void IndexedRecords::advise(Access access) const noexcept {
-  files_.advise(access == Access::random ? storage::Pattern::random : storage::Pattern::sequential);
+  const auto pattern =
+      access == Access::random ? storage::Pattern::random : storage::Pattern::sequential;
+  files_.advise(pattern);
+  for (const Opened& shard : shards_) {
+    if (shard.map) shard.map->advise(pattern);
+  }
 }
 
 }  // namespace penstock::formats

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "formats/index.h"
+#include "formats/open.h"
 #include "formats/records.h"
+#include "storage/map.h"
 #include "storage/open_files.h"
 #include "storage/ranges.h"
 
@@ -34,10 +36,9 @@ class IndexedRecords final : public Records {
                   std::span<const std::byte> trailer) noexcept = nullptr;
   };
 
-  // `fields`: which to read; empty: all. Fails with not_found if no record has one of them.
+  // Fails with not_found if no record has one of the fields that the options ask for.
   static Result<std::shared_ptr<const Records>> over(std::vector<Shard> shards,
-                                                     const std::vector<std::string>& fields,
-                                                     std::uint64_t max_member,
+                                                     const OpenOptions& options,
                                                      const Traits& traits);
 
   std::uint64_t size() const noexcept override { return firsts_.back(); }
@@ -57,6 +58,8 @@ class IndexedRecords final : public Records {
   struct Opened {
     Index index;
     std::vector<std::uint16_t> fields;  // of the index, as indices into fields_, or kUnwanted
+    std::shared_ptr<const storage::Map> map = {};
+    Buffer memory = {};  // of the map; it keeps the index, too
   };
   struct Found {
     std::size_t shard = 0;
@@ -79,6 +82,7 @@ class IndexedRecords final : public Records {
   IndexedRecords(std::vector<std::string> names, std::vector<storage::Stamp> stamps)
       : files_(std::move(names), std::move(stamps)) {}
   Status add_fields(const std::vector<std::string>& wanted);
+  Status map_files();
 
   std::uint64_t shard_of(std::uint64_t index) const noexcept;
   // Where record `index` is; an Error if it cannot be read.
@@ -87,8 +91,9 @@ class IndexedRecords final : public Records {
   Status read_found(const Found& found, const Extent& extent, BufferPool& pool, Record& into) const;
   void read_alone(const Wanted& wanted, BufferPool& pool) const;
   void read_shard(std::span<const Wanted> wanted, BufferPool& pool) const;
+  Status view_mapped(const Found& found, Record& into) const;
   template <class Place>
-  Status make_fields(const Found& found, const Buffer& memory, std::size_t key_at,
+  Status make_fields(const Found& found, const Buffer& memory, std::string_view key,
                      const Place& place, Record& into) const;
   Status verify(const Found& found, const Index::Part& part, std::uint64_t number,
                 std::span<const std::byte> bytes) const;
@@ -101,6 +106,7 @@ class IndexedRecords final : public Records {
   std::vector<std::uint64_t> firsts_{0};  // shard s has records firsts_[s] to firsts_[s + 1] - 1
   std::vector<std::string> fields_;
   std::uint64_t max_member_ = 0, largest_ = 0, mean_ = 1, digest_ = 0;
+  bool mapped_ = false;
   Traits traits_;
   Findings findings_;
 };

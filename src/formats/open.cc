@@ -108,6 +108,11 @@ Result<std::shared_ptr<const Records>> open_records(const std::vector<std::strin
   if (!paths) return paths.error();
   const Result<Format> format = common_format(*paths, options.format);
   if (!format) return format.error();
+  if (options.mmap && (*format == Format::folder || *format == Format::files)) {
+    return Error(Code::unsupported,
+                 "mmap is for files of many records; files of one record each are read")
+        .in_file(paths->front());
+  }
   switch (*format) {
     case Format::folder:
       if (paths->size() == 1) return open_folder(paths->front(), options);

@@ -31,6 +31,7 @@ struct OpenOptions {
   bool checksums = false;           // the index holds a hash per member; every read is verified
   bool refresh = false;             // make the index anew, whatever is there
   bool write_index = true;          // false: a new index stays in memory
+  bool mmap = false;                // records are views of mapped files (storage/map.h)
   bool verify = true;               // checksums that the format itself has are checked
   std::uint64_t max_member = std::uint64_t(1) << 30;  // larger members are refused when read
   int threads = 0;                                    // for making indexes; 0: one per core

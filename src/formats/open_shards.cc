@@ -66,7 +66,7 @@ Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string
   for (const Status& outcome : outcomes) {
     if (!outcome.ok()) return outcome.error();
   }
-  return IndexedRecords::over(std::move(shards), options.fields, options.max_member, traits);
+  return IndexedRecords::over(std::move(shards), options, traits);
 }
 
 }  // namespace penstock::formats

@@ -1,7 +1,6 @@
 #include "formats/sidecar.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -12,6 +11,7 @@
 #include <filesystem>
 
 #include "storage/file.h"
+#include "storage/map.h"
 
 namespace penstock::formats {
 namespace {
@@ -107,20 +107,13 @@ std::string sidecar_in_cache(const std::string& name) {
 }
 
 Result<Index> load_sidecar(const std::string& path) {
-  const storage::Descriptor file = storage::open_descriptor(path, O_RDONLY);
-  if (!file) return storage::system_error(errno, "open", path);
-  struct stat info;
-  if (::fstat(file.get(), &info) != 0) return storage::system_error(errno, "open", path);
-  const auto size = std::size_t(info.st_size);
-  if (!S_ISREG(info.st_mode) || size == 0) {
+  const Result<std::shared_ptr<const storage::Map>> map = storage::Map::open(path);
+  if (!map) return map.error();
+  if ((*map)->bytes().empty()) {
     return Error(Code::corrupt, "the index is empty; make it anew with: penstock index --refresh")
         .in_file(path);
   }
-  void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (map == MAP_FAILED) return storage::system_error(errno, "map", path);
-  const std::shared_ptr<const void> owner(
-      map, [size](const void* memory) { ::munmap(const_cast<void*>(memory), size); });
-  Result<Index> index = Index::open({static_cast<const std::byte*>(map), size}, owner);
+  Result<Index> index = Index::open((*map)->bytes(), *map);
   if (!index) index.error().in_file(path);
   return index;
 }

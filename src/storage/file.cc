@@ -69,11 +69,9 @@ Error system_error(int number, std::string_view doing, const std::string& path) 
 Result<std::shared_ptr<const File>> File::open(const std::string& path) {
   Descriptor descriptor = open_descriptor(path, O_RDONLY | O_NONBLOCK);
   if (!descriptor) return system_error(errno, "open", path);
-  struct stat info;
-  if (::fstat(descriptor.get(), &info) != 0) return system_error(errno, "open", path);
-  if (const Status regular = must_be_regular(info, path); !regular) return regular.error();
-  return std::shared_ptr<const File>(
-      std::make_shared<File>(path, std::move(descriptor), stamp_from(info)));
+  const Result<Stamp> stamp = file_stamp(descriptor, path);
+  if (!stamp) return stamp.error();
+  return std::make_shared<const File>(path, std::move(descriptor), *stamp);
 }
 
 Status File::read(std::uint64_t offset, std::span<std::byte> into) const {
@@ -94,6 +92,13 @@ Status File::read(std::uint64_t offset, std::span<std::byte> into) const {
 void File::advise(Pattern pattern) const noexcept {
   (void)::posix_fadvise(descriptor_.get(), 0, 0,
                         pattern == Pattern::random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+}
+
+Result<Stamp> file_stamp(const Descriptor& file, const std::string& path) {
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) return system_error(errno, "open", path);
+  if (const Status regular = must_be_regular(info, path); !regular) return regular.error();
+  return stamp_from(info);
 }
 
 Result<Stamp> file_stamp(const std::string& path) {

@@ -56,5 +56,7 @@ class File final : public Source {
 
 // The stamp of a path, without opening it. Fails if it is not a regular file.
 Result<Stamp> file_stamp(const std::string& path);
+// The same of an open file; `path` is for messages.
+Result<Stamp> file_stamp(const Descriptor& file, const std::string& path);
 
 }  // namespace penstock::storage

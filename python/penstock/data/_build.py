@@ -50,14 +50,15 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
             list(source.fields),
             source.checksums,
             source.verify,
+            source.mmap,
         )
     if isinstance(source, Arrays):
         return _core.Leaf.of_arrays(source.arrays)
     if isinstance(source, Items):
         return _core.Leaf.elsewhere(len(source.items), [], "item")
     raise PlanError(
-        "this plan is sequential: an iterable has no length and no order of its own. For len(), "
-        "ds[i] and a global shuffle make a list of it: penstock.from_list(list(iterable))"
+        "this plan is sequential: it has no length and no order of its own. For len(), ds[i] and a "
+        f"global shuffle {source.fix}"
     )
 
 

@@ -10,6 +10,7 @@ from penstock._tfrecord import first_specs
 from penstock.data._plan import Leaf, OpenFiles, ParseExample, PlanError, Stream
 
 _Fields = Sequence[str] | Mapping[str, str] | None
+_UNPACK = "unpack the files, so that they can be indexed: a compressed one is read as it comes"
 
 
 class Sequential:
@@ -23,25 +24,39 @@ class Sequential:
 
 
 def open_files(
-    names: tuple[str, ...], format: str | None, fields: _Fields, checksums: bool, verify: bool
+    names: tuple[str, ...],
+    format: str | None,
+    fields: _Fields,
+    checksums: bool,
+    verify: bool,
+    mmap: bool,
 ) -> Leaf:
     format = format or _core.format_of(list(names))
     if format == "tfrecord":
-        return _open_tfrecord(names, fields, checksums, verify)
+        return _open_tfrecord(names, fields, checksums, verify, mmap)
     if isinstance(fields, Mapping):
         raise PlanError(f"open: fields of a {format} have names only: give a list")
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
+        _no_map(mmap)
         read = Sequential(io.iter_tar, list(names), fields=list(fields or ()))
-        return Leaf(Stream(read, "replay"))
-    return Leaf(OpenFiles(names, format, tuple(fields or ()), checksums, verify))
+        return Leaf(Stream(read, "replay", _UNPACK))
+    return Leaf(OpenFiles(names, format, tuple(fields or ()), checksums, verify, mmap))
 
 
-def _open_tfrecord(names: tuple[str, ...], fields: _Fields, checksums: bool, verify: bool) -> Leaf:
-    files = OpenFiles(names, "tfrecord", (), checksums, verify)
+def _no_map(mmap: bool) -> None:
+    if mmap:
+        raise PlanError("open: what is compressed cannot be mapped; leave out mmap=True")
+
+
+def _open_tfrecord(
+    names: tuple[str, ...], fields: _Fields, checksums: bool, verify: bool, mmap: bool
+) -> Leaf:
+    files = OpenFiles(names, "tfrecord", (), checksums, verify, mmap)
     specs = _specs(names, fields)
     if _core.tfrecord_is_packed(list(names)):
+        _no_map(mmap)
         read = Sequential(io.iter_tfrecord, list(names), dict(specs) or None, verify=verify)
-        return Leaf(Stream(read, "replay"))
+        return Leaf(Stream(read, "replay", _UNPACK))
     return Leaf(files, (ParseExample(tuple(specs)),) if specs else ())
 
 

@@ -93,6 +93,7 @@ class OpenFiles:
     fields: tuple[str, ...]
     checksums: bool
     verify: bool = True
+    mmap: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +112,8 @@ class Stream:
 
     iterable: Any
     resume: str | None
+    fix: str = "make a list of the iterable: from_list(list(iterable))"
+    """What gives it a length, samples by number and a global shuffle."""
 
 
 Source: TypeAlias = OpenFiles | Items | Arrays | Stream
@@ -193,6 +196,11 @@ def leaves(node: Node) -> list[Leaf]:
     if isinstance(node, Concat | Zip | Mix):
         return [leaf for part in node.parts for leaf in leaves(part)]
     return leaves(node.child)
+
+
+def fix_of(node: Node) -> str:
+    """What makes a sequential plan an indexed one, in words."""
+    return next(leaf.source.fix for leaf in leaves(node) if isinstance(leaf.source, Stream))
 
 
 def over_leaves(node: Node, change: Callable[[Leaf], Leaf]) -> Node:

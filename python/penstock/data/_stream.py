@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from penstock import _core
-from penstock.data._plan import Leaf, Node, PlanError, Repeat, Shuffle, Skip, Stream, Take
+from penstock.data._plan import Leaf, Node, PlanError, Repeat, Shuffle, Skip, Stream, Take, fix_of
 
 
 class Rows(NamedTuple):
@@ -25,10 +25,8 @@ class Rows(NamedTuple):
 def source_of(node: Node) -> Stream:
     while not isinstance(node, Leaf):
         if not isinstance(node, Shuffle | Take | Skip | Repeat):
-            raise PlanError(
-                f"{type(node).__name__.lower()}: not for a sequential plan; make a list of the "
-                "iterable: from_list(list(iterable))"
-            )
+            step = type(node).__name__.lower()
+            raise PlanError(f"{step}: not for a sequential plan; {fix_of(node)}")
         node = node.child
     assert isinstance(node.source, Stream)
     return node.source

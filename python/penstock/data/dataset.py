@@ -34,6 +34,7 @@ from penstock.data._plan import (
     Stream,
     Take,
     Zip,
+    fix_of,
     is_python,
     is_row_work,
     leaves,
@@ -101,10 +102,7 @@ class Dataset:
 
     def __len__(self) -> int:
         if self.sequential:
-            raise TypeError(
-                "this plan is sequential, and an iterable has no length; from_list(list(iterable)) "
-                "has one"
-            )
+            raise TypeError(f"this plan is sequential and has no length; {fix_of(self._node)}")
         if any(isinstance(step, Filter) for step in self._steps):
             raise TypeError(
                 "a dataset with a late filter has no length: which samples are left is only known "
@@ -176,7 +174,7 @@ class Dataset:
         elif self.sequential:
             raise PlanError(
                 "shuffle: a sequential plan has no global shuffle; shuffle(window=n) reads n and "
-                "permutes them, and from_list(list(iterable)) makes it an indexed one"
+                f"permutes them. Or {fix_of(self._node)}"
             )
         return self._reordered(Shuffle(self._node, checked_seed(seed), samples, window))
 

@@ -14,7 +14,7 @@ from penstock.data._build import make_rows
 from penstock.data._iteration import Iteration
 from penstock.data._ledger import Ledger
 from penstock.data._output import converter
-from penstock.data._plan import Batch, PlanError
+from penstock.data._plan import Batch, PlanError, fix_of
 from penstock.data._ranks import Rank, from_environment
 from penstock.data._rows import name_of
 from penstock.data._sizes import parse_bytes
@@ -132,7 +132,8 @@ class Loader:
     def __len__(self) -> int:
         batches = self._batches(0)
         if self._sequential:
-            raise TypeError("a sequential plan has no length; from_list(list(iterable)) has one")
+            fix = fix_of(self.dataset._node)
+            raise TypeError(f"this plan is sequential and has no length; {fix}")
         if batches is None:
             raise TypeError("an endless dataset has no number of batches; take(n) ends it")
         return batches

@@ -30,6 +30,8 @@ def open(
             has.
         checksums: Make an index that holds a hash per member; every read is verified.
         verify: Check the checksums that the format itself has.
+        mmap: Samples are views of mapped files: nothing is copied, and bytes that nobody looks at
+            are not read. A file that becomes shorter meanwhile takes the process down.
 
     What is compressed as a whole is read from front to back: a sequential dataset.
 
@@ -38,14 +40,12 @@ def open(
 
     >>> ds = open("train-{000..146}.tar").shuffle(seed=7)  # doctest: +SKIP
     """
-    if mmap:
-        raise NotImplementedError("open: mmap=True is not there yet; files are read with pread")
     if isinstance(source, str | os.PathLike):
         source = [source]
     names = tuple(os.fspath(name) for name in source)
     if not names:
         raise PlanError("open: give at least one name")
-    made = Dataset(open_files(names, format, fields, checksums, verify))
+    made = Dataset(open_files(names, format, fields, checksums, verify, mmap))
     if not made.sequential:
         made._order()
     return made

@@ -261,7 +261,6 @@ def test_what_is_not_there_yet_says_so():
         lambda: items(3).cache(),
         lambda: items(3).decode_audio(),
         lambda: items(3).decode_video(),
-        lambda: ps.open("x.tar", mmap=True),
     ):
         with pytest.raises(NotImplementedError):
             call()

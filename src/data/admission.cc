@@ -1,0 +1,106 @@
+#include "data/admission.h"
+
+#include <algorithm>
+
+namespace penstock::data {
+namespace {
+
+std::int64_t elements(const Dims& shape) {
+  std::int64_t all = 1;
+  for (const std::int64_t extent : shape) all *= extent;
+  return all;
+}
+
+// How the records of one leaf are read, from a look at some of them, in order. Those that are
+// shuffled inside a window are neither: what the system reads ahead is needed soon.
+std::optional<formats::Access> access_of(std::span<const std::uint64_t> records,
+                                         std::uint64_t mean_bytes) {
+  constexpr std::uint64_t kNear = 64;                         // records: as ranks may stride
+  constexpr std::uint64_t kWindow = std::uint64_t(64) << 20;  // bytes
+  if (records.size() < 2) return std::nullopt;
+  bool forward = true;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    forward = forward && records[i] > records[i - 1] && records[i] - records[i - 1] <= kNear;
+  }
+  if (forward) return formats::Access::sequential;
+  const auto [least, most] = std::minmax_element(records.begin(), records.end());
+  if ((*most - *least) * mean_bytes > kWindow) return formats::Access::random;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Admission::Admission(PlanPtr plan, const RunOptions& options)
+    : plan_(std::move(plan)),
+      options_(options),
+      rounds_(options.share, plan_->order.length(), options.start),
+      batches_(rounds_.batches()) {
+  for (const SlotArray& slot : plan_->slots) {
+    slot_bytes_ += size_of(slot.dtype) * static_cast<std::size_t>(elements(slot.shape));
+  }
+  listening_ = std::make_shared<RoomListener>();
+}
+
+Step Admission::operator()(Context& ctx) {
+  if (batches_ && next_ >= *batches_) return Step::done;
+  // Listen first: room that comes between a failed try and the listening would be missed.
+  if (!heard_) {
+    heard_ = true;
+    *listening_ = options_.budget->on_room([waker = ctx.waker()] { waker.wake(); });
+  }
+  if (!waiting_) waiting_ = open();
+  auto room = options_.budget->try_reserve(std::max<std::size_t>(bytes_, 1));
+  if (!room) return Step::blocked;
+  BatchPtr batch = std::move(waiting_);
+  for (const SlotArray& slot : plan_->slots) {
+    std::vector<std::int64_t> shape{static_cast<std::int64_t>(batch->rows.rows)};
+    shape.insert(shape.end(), slot.shape.begin(), slot.shape.end());
+    Result<Tensor> made =
+        Tensor::empty(*room, slot.dtype, Dims(std::span<const std::int64_t>(shape)));
+    if (!made) return ctx.fail(std::move(made).error(), true);
+    batch->slots.push_back(*std::move(made));
+  }
+  batch->room = std::move(room);
+  ++next_;
+  ctx.emit(Item::of(std::move(batch)));
+  return Step::again;
+}
+
+BatchPtr Admission::open() {
+  auto batch = std::make_shared<Batch>();
+  batch->number = next_;
+  batch->epoch = options_.epoch;
+  batch->rows = rounds_.at(next_);
+  batch->length = plan_->order.length().value_or(0);
+  const std::size_t width = plan_->order.width();
+  batch->places.resize(batch->rows.rows * width);
+  batch->work.resize(batch->rows.rows);
+  const std::span<Place> places = batch->places;
+  plan_->order.locate(batch->epoch, batch->rows.first, batch->rows.stride,
+                      places.first(batch->rows.valid * width));
+  for (std::size_t row = batch->rows.valid; row < batch->rows.rows; ++row) {
+    plan_->order.locate(batch->epoch, batch->position(row), places.subspan(row * width, width));
+  }
+  if (next_ == 0) advise(*batch);
+  bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
+  for (const Place& place : places) {
+    if (place.leaf == Place::kNone) continue;
+    bytes_ += static_cast<std::size_t>(plan_->sources[place.leaf]->bytes(place.record));
+  }
+  return batch;
+}
+
+// Tells the sources how they will be read, from a look at the first batch.
+void Admission::advise(const Batch& batch) const {
+  std::vector<std::uint64_t> records;
+  for (std::size_t leaf = 0; leaf < plan_->sources.size(); ++leaf) {
+    records.clear();
+    for (const Place& place : batch.places) {
+      if (place.leaf == leaf) records.push_back(place.record);
+    }
+    const Source& source = *plan_->sources[leaf];
+    if (const auto access = access_of(records, source.mean_bytes())) source.advise(*access);
+  }
+}
+
+}  // namespace penstock::data

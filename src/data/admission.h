@@ -1,0 +1,34 @@
+// Admission: opens batches, in order, as the budget allows. The step function of a loader's source.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "data/loader.h"
+
+namespace penstock::data {
+
+class Admission {
+ public:
+  Admission(PlanPtr plan, const RunOptions& options);
+  Step operator()(Context& ctx);
+
+ private:
+  BatchPtr open();
+  void advise(const Batch& batch) const;
+
+  PlanPtr plan_;
+  RunOptions options_;
+  Rounds rounds_;
+  std::optional<std::uint64_t> batches_;
+  std::size_t slot_bytes_ = 0;  // per row
+  std::uint64_t next_ = 0;
+  bool heard_ = false;
+  std::shared_ptr<RoomListener> listening_;
+  BatchPtr waiting_;       // for room
+  std::size_t bytes_ = 0;  // that it needs
+};
+
+}  // namespace penstock::data

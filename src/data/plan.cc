@@ -1,0 +1,72 @@
+#include "data/plan.h"
+
+namespace penstock::data {
+
+std::string LoaderPlan::name_of(std::span<const Place> places) const {
+  std::string all;
+  for (const Place& place : places) {
+    if (place.leaf == Place::kNone) continue;
+    all += (all.empty() ? "" : " + ") + sources[place.leaf]->name(place.record);
+  }
+  return all;
+}
+
+Status run_steps(std::span<const StepPtr> steps, const RowTask& task, Row& row) {
+  for (const StepPtr& step : steps) {
+    if (Status status = step->run(task, row); !status) return status;
+  }
+  return {};
+}
+
+Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Place> places,
+                Row& row) {
+  if (places.empty()) return {};  // rows of a stream come with their fields
+  row.fields.clear();
+  const RowTask alone{task.key, task.position, task.pool};
+  for (const Place& place : places) {
+    if (place.leaf == Place::kNone) continue;
+    Row record;
+    Row& into = row.fields.empty() ? row : record;
+    Status status = plan.sources[place.leaf]->read(place.record, task.pool, into);
+    if (status.ok() && place.leaf < plan.own_steps.size()) {
+      status = run_steps(plan.own_steps[place.leaf], alone, into);
+    }
+    if (!status.ok()) return status;
+    for (RowField& field : record.fields) {
+      if (row.find(field.name) != nullptr) {
+        return Error(Code::invalid_argument, "zip: both samples have a field '" + field.name +
+                                                 "'; rename it in one of them");
+      }
+      row.fields.push_back(std::move(field));
+    }
+  }
+  return {};
+}
+
+Result<bool> run_all(const LoaderPlan& plan, const RowTask& task, const CallTask& call, Row& row) {
+  if (Status status = read_row(plan, task, call.places, row); !status) {
+    return std::move(status).error();
+  }
+  for (const Segment& segment : plan.segments) {
+    if (Status status = run_steps(segment.steps, task, row); !status)
+      return std::move(status).error();
+    if (!segment.call) continue;
+    Result<bool> stays = segment.call(call, row);
+    if (!stays || !*stays) return stays;
+  }
+  return true;
+}
+
+Result<std::optional<Row>> run_row(const LoaderPlan& plan, std::uint64_t epoch,
+                                   std::uint64_t position, BufferPool& pool) {
+  std::vector<Place> places(plan.order.width());
+  plan.order.locate(epoch, position, places);
+  Row row;
+  Result<bool> stays =
+      run_all(plan, {RandomKey(plan.seed, epoch), position, pool}, {epoch, position, places}, row);
+  if (!stays) return std::move(stays).error().of_sample(plan.name_of(places));
+  if (!*stays) return std::optional<Row>();
+  return std::optional<Row>(std::move(row));
+}
+
+}  // namespace penstock::data

@@ -1,0 +1,97 @@
+#include "data/row_work.h"
+
+namespace penstock::data {
+
+void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
+  if (batch.places.empty() || plan_->order.width() != 1 || last - first == 1) {
+    for (std::size_t row = first; row < last; ++row) steps(batch, row, 0);
+    return;
+  }
+  std::vector<std::uint64_t> records;
+  std::vector<Row*> into;
+  std::vector<Status> outcomes;
+  for (std::size_t run = first; run < last;) {
+    const std::uint32_t leaf = batch.places[run].leaf;
+    std::size_t end = run;
+    records.clear(), into.clear();
+    for (; end < last && batch.places[end].leaf == leaf; ++end) {
+      records.push_back(batch.places[end].record);
+      into.push_back(&batch.work[end].row);
+    }
+    outcomes.assign(records.size(), Status());
+    plan_->sources[leaf]->read_many(records, *pool_, into, outcomes);
+    for (std::size_t row = run; row < end; ++row) {
+      Status status = std::move(outcomes[row - run]);
+      if (status.ok() && leaf < plan_->own_steps.size()) {
+        status = run_steps(plan_->own_steps[leaf], {key_, batch.position(row), *pool_},
+                           batch.work[row].row);
+      }
+      after_reading(batch, row, 0, std::move(status));
+    }
+    run = end;
+  }
+}
+
+void RowWork::steps(Batch& batch, std::size_t row, std::size_t number) const {
+  BatchRow& one = batch.work[row];
+  if (one.state != RowState::open) return;
+  Status status;
+  if (number == 0) status = read_row(*plan_, task(batch, row), places(batch, row), one.row);
+  after_reading(batch, row, number, std::move(status));
+}
+
+void RowWork::after_reading(Batch& batch, std::size_t row, std::size_t number,
+                            Status status) const {
+  BatchRow& one = batch.work[row];
+  if (status.ok()) status = run_steps(plan_->segments[number].steps, task(batch, row), one.row);
+  if (status.ok()) return;
+  fail(batch, row, std::move(status).error());
+  if (!plan_->calls()) replace(batch, row);
+}
+
+void RowWork::call(Batch& batch, std::size_t row, std::size_t number) const {
+  BatchRow& one = batch.work[row];
+  if (one.state != RowState::open) return;
+  settle(batch, row, plan_->segments[number].call(call_task(batch, row), one.row));
+}
+
+void RowWork::replace(Batch& batch, std::size_t row) const {
+  BatchRow& one = batch.work[row];
+  if (!plan_->replace || one.state != RowState::failed || one.error->code() == Code::io) return;
+  if (batch.places.empty()) return;  // a stream has no other rows
+  std::vector<Place> others(plan_->order.width());
+  for (std::uint32_t k = 0; k < LoaderPlan::kMostDraws; ++k) {
+    plan_->order.substitute(batch.epoch, batch.position(row), plan_->seed, k, others);
+    Row other;
+    CallTask call = call_task(batch, row);
+    call.places = others;
+    const Result<bool> stays = run_all(*plan_, task(batch, row), call, other);
+    if (!stays) continue;
+    one.row = std::move(other);
+    one.state = *stays ? RowState::open : RowState::removed;
+    one.error.reset();
+    return;
+  }
+}
+
+std::string RowWork::name(const Batch& batch, std::size_t row) const {
+  if (batch.places.empty()) return "item " + std::to_string(batch.position(row));
+  return plan_->name_of(places(batch, row));
+}
+
+void RowWork::settle(Batch& batch, std::size_t row, Result<bool> stays) const {
+  if (!stays) {
+    fail(batch, row, std::move(stays).error());
+  } else if (!*stays) {
+    batch.work[row].state = RowState::removed;
+  }
+}
+
+void RowWork::fail(Batch& batch, std::size_t row, Error error) const {
+  BatchRow& one = batch.work[row];
+  one.state = RowState::failed;
+  one.error = std::move(error).of_sample(name(batch, row));
+  one.row.fields.clear();
+}
+
+}  // namespace penstock::data

@@ -1,0 +1,52 @@
+// RowWork: the work on rows of batches, as the stages of a run share it out. Errors stay with their
+// rows.
+//
+// Thread safety: distinct rows may be worked on at once.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/loader.h"
+
+namespace penstock::data {
+
+class RowWork {
+ public:
+  RowWork(PlanPtr plan, const RunOptions& options)
+      : plan_(std::move(plan)), pool_(options.encoded), key_(plan_->seed, options.epoch) {}
+
+  // The first segment of several rows, but for its call. Those of one source are read together.
+  void read(Batch& batch, std::size_t first, std::size_t last) const;
+  // Segment `number`, but for its call; from the first one on the row is read.
+  void steps(Batch& batch, std::size_t row, std::size_t number) const;
+  // The call of that segment.
+  void call(Batch& batch, std::size_t row, std::size_t number) const;
+  // A row that has failed gives way to another one, which takes all the steps. What the system
+  // refuses is not the sample's fault.
+  void replace(Batch& batch, std::size_t row) const;
+
+  std::string name(const Batch& batch, std::size_t row) const;  // for messages
+
+ private:
+  std::span<const Place> places(const Batch& batch, std::size_t row) const {
+    if (batch.places.empty()) return {};
+    const std::size_t width = plan_->order.width();
+    return std::span(batch.places).subspan(row * width, width);
+  }
+  RowTask task(const Batch& batch, std::size_t row) const {
+    return {key_, batch.position(row), *pool_, batch.slots, row};
+  }
+  CallTask call_task(const Batch& batch, std::size_t row) const {
+    return {batch.epoch, batch.position(row), places(batch, row)};
+  }
+  void after_reading(Batch& batch, std::size_t row, std::size_t number, Status status) const;
+  void settle(Batch& batch, std::size_t row, Result<bool> stays) const;
+  void fail(Batch& batch, std::size_t row, Error error) const;
+
+  PlanPtr plan_;
+  std::shared_ptr<BufferPool> pool_;
+  RandomKey key_;
+};
+
+}  // namespace penstock::data

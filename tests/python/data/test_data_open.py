@@ -1,0 +1,144 @@
+"""Ways of opening files: mapped, compressed."""
+
+import gzip
+import io
+import pickle
+from pathlib import Path
+
+import numpy as np
+import penstock as ps
+import pytest
+from makers import write_tar
+
+
+def as_bytes(samples):
+    return [
+        {name: bytes(value) if name != "__key__" else value for name, value in sample.items()}
+        for sample in samples
+    ]
+
+
+def shards(folder: Path) -> list[str]:
+    rng = np.random.default_rng(0)
+    for shard in range(2):
+        samples = [
+            {
+                "__key__": f"{shard}{i:03}".encode(),
+                "bin": rng.bytes(int(rng.integers(1, 3000))),
+                "cls": b"%d" % i,
+            }
+            for i in range(50)
+        ]
+        write_tar(folder / f"s{shard}.tar", samples)
+    return sorted(str(path) for path in folder.glob("*.tar"))
+
+
+def test_mapped_files_give_the_same_samples(tmp_path):
+    names = shards(tmp_path)
+    read, mapped = ps.open(names), ps.open(names, mmap=True)
+    assert as_bytes(read[range(100)]) == as_bytes(mapped[range(100)])
+    for ds in (read, mapped):
+        assert ds.fields == ["__key__", "bin", "cls"]
+
+    def epoch(ds):
+        return [
+            (batch["__key__"], [bytes(one) for one in batch["bin"]], batch["cls"].tolist())
+            for batch in ds.shuffle(seed=1).decode("cls").batch(16).loader(threads=2)
+        ]
+
+    assert epoch(read) == epoch(mapped)
+
+
+def test_views_of_a_map_outlive_the_dataset_and_are_read_only(tmp_path):
+    names = shards(tmp_path)
+    ds = ps.open(names, mmap=True)
+    expected = bytes(ds[3]["bin"])
+    (batch,) = ds.take(8).batch(8).loader()
+    view, alone = batch["bin"][3], ds[3]["bin"]
+    del ds, batch
+    assert bytes(view) == bytes(alone) == expected
+    with pytest.raises(TypeError):
+        view[0] = 1
+
+
+def test_mapped_reads_are_verified_where_there_are_hashes(tmp_path):
+    names = shards(tmp_path)
+    ps.open(names, checksums=True)
+    place = ps.open(names[0])[0]["bin"]
+    data = bytearray(Path(names[0]).read_bytes())
+    at = bytes(data).index(bytes(place))
+    data[at] ^= 1
+    Path(names[0]).write_bytes(data)  # the same size: the index is kept, its hashes tell
+    ds = ps.open(names, mmap=True)
+    with pytest.raises(ValueError, match="not those that were there"):
+        ds[0]
+    assert len(ds[1]) == 3
+
+
+def test_a_plan_with_mapped_files_pickles(tmp_path):
+    ds = ps.open(shards(tmp_path), mmap=True)
+    again = pickle.loads(pickle.dumps(ds))
+    assert as_bytes([ds[5]]) == as_bytes([again[5]])
+
+
+def test_what_cannot_be_mapped_says_so(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.png").write_bytes(b"x")
+    with pytest.raises(NotImplementedError, match="files of many records"):
+        ps.open(tmp_path / "folder", mmap=True)
+    with pytest.raises(ps.PlanError, match="compressed"):
+        ps.open("x.tar.gz", mmap=True)
+
+
+def test_compressed_tars_are_sequential_datasets(tmp_path):
+    names = shards(tmp_path)
+    packed = []
+    for name in names:
+        packed.append(name + ".gz")
+        Path(packed[-1]).write_bytes(gzip.compress(Path(name).read_bytes()))
+    ds = ps.open(packed)
+    assert ds.sequential
+    assert "sequential" in ds.explain()
+    assert as_bytes(ds) == as_bytes(ps.open(names)[range(100)])
+    with pytest.raises(TypeError, match=r"sequential.*unpack"):
+        len(ds)
+    with pytest.raises(ps.PlanError, match=r"sequential.*unpack"):
+        ds.shuffle()
+    keys = [key for batch in ds.shuffle(window=10).batch(7).loader() for key in batch["__key__"]]
+    assert sorted(keys) == sorted(sample["__key__"] for sample in ds)
+    assert keys != sorted(keys)
+    with pytest.raises(NotImplementedError, match=r"front to back|compressed"):
+        ps.open(packed + names)
+
+
+def test_a_compressed_tar_resumes_by_reading_again(tmp_path):
+    names = shards(tmp_path)
+    packed = tmp_path / "all.tar.gz"
+    packed.write_bytes(gzip.compress(Path(names[0]).read_bytes()))
+    ds = ps.open(packed).batch(8)
+    loader = ds.loader()
+    batches = iter(loader)
+    seen = [key for _ in range(3) for key in next(batches)["__key__"]]
+    token = loader.state_dict()
+    other = ds.loader()
+    other.load_state_dict(token)
+    seen += [key for batch in other for key in batch["__key__"]]
+    assert seen == [f"0{i:03}" for i in range(50)]
+
+
+def test_damage_in_a_compressed_tar_is_an_error_of_the_loader(tmp_path):
+    names = shards(tmp_path)
+    packed = tmp_path / "cut.tar.gz"
+    packed.write_bytes(gzip.compress(Path(names[0]).read_bytes())[:-2000])
+    with pytest.raises((ValueError, OSError)):
+        list(ps.open(packed).batch(8).loader())
+
+
+def test_npy_fields_of_mapped_files(tmp_path):
+    file = io.BytesIO()
+    np.save(file, np.arange(6.0).reshape(2, 3))
+    write_tar(
+        tmp_path / "a.tar", [{"__key__": b"%d" % i, "npy": file.getvalue()} for i in range(4)]
+    )
+    (batch,) = ps.open(tmp_path / "a.tar", mmap=True).decode("npy").batch(4).loader()
+    assert batch["npy"].shape == (4, 2, 3)
