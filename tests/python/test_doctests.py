@@ -4,17 +4,24 @@ import doctest
 import importlib
 import pkgutil
 
+import penstock.dataloader
 import penstock.pipeline
+import penstock.source
 import pytest
 
-MODULES = ["penstock.io", "penstock.ops", "penstock.pipeline"] + [
+PACKAGES = [penstock.pipeline, penstock.source, penstock.dataloader]
+MODULES = ["penstock.io", "penstock.ops", *(package.__name__ for package in PACKAGES)] + [
     module.name
-    for module in pkgutil.walk_packages(penstock.pipeline.__path__, "penstock.pipeline.")
+    for package in PACKAGES
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 ]
+NEED_TORCH = ["penstock.dataloader._torch_loader", "penstock.dataloader._process_loader"]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name: str) -> None:
+    if name in NEED_TORCH:
+        pytest.importorskip("torch", reason="PyTorch is not installed")
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
 
@@ -25,6 +32,8 @@ def test_examples_are_found() -> None:
         "penstock.pipeline",
         "penstock.pipeline._builder.PipelineBuilder",
         "penstock.pipeline._pipeline.Pipeline",
+        "penstock.dataloader._torch_loader.PyTorchDataLoader",
+        "penstock.source._samplers.DistributedRandomSampler",
     } <= names
 
 

@@ -63,6 +63,7 @@ class Position:
 
     def begin(self, loader: Any, source: Any) -> Beginning:
         """The next epoch, or the rest of the one that was loaded; ``source`` gives its indices."""
+        self._epoch = self.epoch(loader)  # a loop may stop at the last batch, without asking again
         resume, self._resume = self._resume, None
         beginning = None
         if resume is not None:

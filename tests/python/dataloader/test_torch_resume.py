@@ -147,6 +147,18 @@ def test_epochs_are_counted() -> None:
     assert other.epoch == 2
 
 
+def test_a_loop_that_does_not_ask_after_the_last_batch_has_completed_its_epoch() -> None:
+    loader = make("shuffle", batch_size=10)
+    for epoch in range(3):
+        assert loader.epoch == epoch
+        for _, _ in zip(range(3), loader, strict=False):
+            pass
+    for _ in loader:
+        break
+    iter(loader)
+    assert loader.epoch == 3  # one that was broken off is begun again
+
+
 def test_a_state_that_was_loaded_can_be_saved_again() -> None:
     loader = make("shuffle", batch_size=4)
     next(iter(loader))
