@@ -72,12 +72,12 @@ constexpr std::int64_t kPixels = 1;
 
 #else
 
-// At most 256 bits: wider vectors put channels together more slowly.
-using U8 = hn::CappedTag<std::uint8_t, 32>;
+using U8 = hn::ScalableTag<std::uint8_t>;
 using U16 = hn::Repartition<std::uint16_t, U8>;
 using VU8 = hn::Vec<U8>;
 using VU16 = hn::Vec<U16>;
 constexpr std::int64_t kPixels = hn::MaxLanes(U8()), kSamples = hn::MaxLanes(U16());
+static_assert(kPixels <= std::int64_t(kWebpRowSlack));
 
 void MixRows(const std::uint8_t* covering, const std::uint8_t* far, std::int64_t samples,
              std::uint16_t* to) {
