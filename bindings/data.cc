@@ -12,6 +12,7 @@
 #include "bindings.h"
 #include "borrowed.h"
 #include "collectable.h"
+#include "data/cache.h"
 #include "data/loader.h"
 #include "data_run.h"
 #include "data_values.h"
@@ -153,6 +154,21 @@ void bind_leaf(nb::module_& m) {
             return Leaf{data::source_elsewhere(n, std::move(fields), std::move(name))};
           },
           "n"_a, "fields"_a, "name"_a)
+      .def(
+          "cached",
+          [](const Leaf& leaf, const PlanBuilder& plan, std::uint64_t limit) {
+            return Leaf{
+                std::make_shared<data::CachedSource>(leaf.source, plan.segments[0].steps, limit)};
+          },
+          "plan"_a, "limit"_a,
+          "Keeps records, with the steps of the plan done, up to `limit` bytes.")
+      .def_prop_ro(
+          "cached_bytes",
+          [](const Leaf& leaf) {
+            const auto* cache = dynamic_cast<const data::CachedSource*>(leaf.source.get());
+            return cache == nullptr ? std::uint64_t{0} : cache->used();
+          },
+          "What cached() keeps.")
       .def("__len__", [](const Leaf& leaf) { return leaf.source->size(); })
       .def_prop_ro("fields", [](const Leaf& leaf) { return leaf.source->fields(); })
       .def_prop_ro("digest", [](const Leaf& leaf) { return leaf.source->digest(); })

@@ -12,6 +12,7 @@ from penstock.data._plan import (
     CHANNELS,
     Arrays,
     Batch,
+    Cached,
     Concat,
     Decode,
     DecodeImage,
@@ -56,10 +57,19 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
         return _core.Leaf.of_arrays(source.arrays)
     if isinstance(source, Items):
         return _core.Leaf.elsewhere(len(source.items), [], "item")
+    if isinstance(source, Cached):
+        return cached_leaf(source, open_leaf(Leaf(source.source)))
     raise PlanError(
         "this plan is sequential: it has no length and no order of its own. For len(), ds[i] and a "
         f"global shuffle {source.fix}"
     )
+
+
+def cached_leaf(source: Cached, opened: _core.Leaf) -> _core.Leaf:
+    plan = RowPlan(_core.RowPlan(), EventLoop(), {})
+    for step in source.steps:
+        _add(plan, step, _Ordinal(0), 0, None, None, None)
+    return opened.cached(plan.native, source.limit)
 
 
 def make_order(node: Node, opened: Sequence[_core.Leaf]) -> _core.Order:
@@ -157,9 +167,10 @@ def make_rows(
             for step in leaf.steps:
                 _add(plan, step, ordinal, seed, threads, None, batch)
             first_ordinal = max(first_ordinal, ordinal.next)
-        for step in leaf.steps:
+        own = (*(leaf.source.steps if isinstance(leaf.source, Cached) else ()), *leaf.steps)
+        for i, step in enumerate(own):
             if isinstance(step, DecodeImage):
-                _note_images(plan, step, _after(steps, 0), batch)
+                _note_images(plan, step, _after((*own[i + 1 :], *steps), 0), batch)
     plan.native.leaf = None
     if any(isinstance(leaf.source, Items) for leaf in leaves(node)):
         first = steps[0] if steps else None

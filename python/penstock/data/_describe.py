@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.data._plan import (
     Arrays,
+    Cached,
     Concat,
     Decode,
     DecodeImage,
@@ -68,6 +69,9 @@ def leaf(node: Leaf) -> str:
         return f"from_list({len(source.items)} items)"
     if isinstance(source, Arrays):
         return f"from_arrays({', '.join(source.arrays)})"
+    if isinstance(source, Cached):
+        work = "".join(f".{step(one)}" for one in source.steps)
+        return f"{leaf(Leaf(source.source))}{work}.cache()"
     return "from_iterable(...)"
 
 

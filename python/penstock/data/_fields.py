@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from penstock import _core
 from penstock.data._plan import (
+    Cached,
     Decode,
     DecodeImage,
     Filter,
@@ -60,7 +61,8 @@ def of_leaves(leaves: Sequence[Leaf], opened: Sequence[_core.Leaf]) -> Fields:
     for leaf, records in zip(leaves, opened, strict=True):
         if isinstance(leaf.source, Items):
             return None
-        own = after(list(records.fields), leaf.steps)
+        before = leaf.source.steps if isinstance(leaf.source, Cached) else ()
+        own = after(list(records.fields), (*before, *leaf.steps))
         if own is None:
             return None
         together += [name for name in own if name not in together]

@@ -116,7 +116,16 @@ class Stream:
     """What gives it a length, samples by number and a global shuffle."""
 
 
-Source: TypeAlias = OpenFiles | Items | Arrays | Stream
+@dataclass(frozen=True)
+class Cached:
+    """Another source whose records are kept in memory, with this work done."""
+
+    source: Source
+    steps: tuple[Step, ...]
+    limit: int  # bytes
+
+
+Source: TypeAlias = OpenFiles | Items | Arrays | Stream | Cached
 
 # The order.
 

@@ -258,7 +258,6 @@ def test_a_billion_samples_start_as_fast_as_ten():
 
 def test_what_is_not_there_yet_says_so():
     for call in (
-        lambda: items(3).cache(),
         lambda: items(3).decode_audio(),
         lambda: items(3).decode_video(),
     ):

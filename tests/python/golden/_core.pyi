@@ -449,6 +449,13 @@ class Leaf:
     @staticmethod
     def elsewhere(n: int, fields: Sequence[str], name: str) -> Leaf: ...
 
+    def cached(self, plan: RowPlan, limit: int) -> Leaf:
+        """Keeps records, with the steps of the plan done, up to `limit` bytes."""
+
+    @property
+    def cached_bytes(self) -> int:
+        """What cached() keeps."""
+
     def __len__(self) -> int: ...
 
     @property

@@ -1,0 +1,131 @@
+#include "data/cache.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+namespace penstock::data {
+namespace {
+
+constexpr std::uint64_t kPerRecord = 128;  // to find it
+constexpr std::uint64_t kPerField = sizeof(RowField);
+
+const Bytes* bytes_of(const Value& value) {
+  if (const auto* text = std::get_if<Text>(&value)) return text;
+  return std::get_if<Bytes>(&value);
+}
+
+std::uint64_t bytes_in(const Row& row) {
+  std::uint64_t all = kPerRecord;
+  for (const RowField& field : row.fields) {
+    all += kPerField;
+    if (const Bytes* bytes = bytes_of(field.value)) all += bytes->bytes.size();
+    if (const auto* array = std::get_if<Tensor>(&field.value)) all += array->nbytes();
+  }
+  return all;
+}
+
+// The same row in memory of its own, which no pool waits for.
+Result<Row> copy_of(const Row& row) {
+  std::size_t size = 0;
+  for (const RowField& field : row.fields) {
+    if (const Bytes* bytes = bytes_of(field.value)) size += bytes->bytes.size();
+  }
+  Result<Buffer> memory = Buffer::allocate(std::max<std::size_t>(size, 1));
+  if (!memory) return std::move(memory).error();
+  std::span<std::byte> room = memory->bytes();
+  Row copy = row;
+  for (RowField& field : copy.fields) {
+    if (auto* array = std::get_if<Tensor>(&field.value)) {
+      Result<Tensor> own = array->clone();
+      if (!own) return std::move(own).error();
+      *array = *std::move(own);
+    }
+    const Bytes* bytes = bytes_of(field.value);
+    if (bytes == nullptr) continue;
+    const std::size_t count = bytes->bytes.size();
+    if (count > 0) std::memcpy(room.data(), bytes->bytes.data(), count);
+    const Bytes own{room.first(count), *memory, {}};
+    field.value = std::holds_alternative<Text>(field.value) ? Value(Text{own}) : Value(own);
+    room = room.subspan(count);
+  }
+  return copy;
+}
+
+}  // namespace
+
+// In parts with a lock each: threads seldom meet.
+struct CachedSource::Store {
+  struct Part {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, Row> rows;
+  };
+  explicit Store(std::uint64_t bytes) : limit(bytes) {}
+
+  Part& part_of(std::uint64_t record) { return parts[record % parts.size()]; }
+
+  // Room for so many bytes is the caller's from now on.
+  bool take(std::uint64_t bytes) {
+    std::uint64_t now = used.load(std::memory_order_relaxed);
+    while (now <= limit && bytes <= limit - now) {
+      if (used.compare_exchange_weak(now, now + bytes, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  const std::uint64_t limit;
+  std::atomic<std::uint64_t> used = 0;
+  std::array<Part, 61> parts;
+};
+
+CachedSource::CachedSource(SourcePtr source, std::vector<StepPtr> steps, std::uint64_t limit)
+    : source_(std::move(source)),
+      steps_(std::move(steps)),
+      store_(std::make_unique<Store>(limit)) {}
+
+CachedSource::~CachedSource() = default;
+
+std::uint64_t CachedSource::used() const noexcept {
+  return store_->used.load(std::memory_order_relaxed);
+}
+
+Status CachedSource::read(std::uint64_t record, BufferPool& pool, Row& into) const {
+  Store::Part& part = store_->part_of(record);
+  {
+    const std::lock_guard lock(part.mutex);
+    if (const auto found = part.rows.find(record); found != part.rows.end()) {
+      into.fields.insert(into.fields.end(), found->second.fields.begin(),
+                         found->second.fields.end());
+      return {};
+    }
+  }
+  Row row;
+  if (Status status = source_->read(record, pool, row); !status) return status;
+  const RowTask task{RandomKey(0, 0), record, pool};
+  for (const StepPtr& step : steps_) {
+    if (Status status = step->run(task, row); !status) return status;
+  }
+  if (Status status = keep(record, row); !status) return status;
+  std::move(row.fields.begin(), row.fields.end(), std::back_inserter(into.fields));
+  return {};
+}
+
+Status CachedSource::keep(std::uint64_t record, const Row& row) const {
+  const std::uint64_t size = bytes_in(row);
+  if (!store_->take(size)) return {};
+  Result<Row> copy = copy_of(row);
+  if (!copy) {
+    store_->used.fetch_sub(size, std::memory_order_relaxed);
+    return std::move(copy).error();
+  }
+  Store::Part& part = store_->part_of(record);
+  const std::lock_guard lock(part.mutex);
+  const bool added = part.rows.try_emplace(record, *std::move(copy)).second;
+  // Another thread has read the same record meanwhile.
+  if (!added) store_->used.fetch_sub(size, std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace penstock::data
