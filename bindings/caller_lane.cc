@@ -7,6 +7,7 @@
 
 #include "engine/clock.h"
 #include "engine/fork.h"
+#include "engine/stage.h"
 #include "python_steps.h"
 #include "python_value.h"
 
@@ -52,6 +53,7 @@ bool CallerLane::make_thread() noexcept {
   one->thread = std::thread([self = shared_from_this(), one, number] {
     self->run(*one, static_cast<unsigned>(number));
     one->input = nullptr;
+    self->ended_cpu_ns_ += engine::cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     one->done = true;
   });
   const std::string name = "penstock-py" + std::to_string(number);
@@ -183,6 +185,21 @@ void CallerLane::count_gil_wait(const engine::Stage* stage, std::int64_t ns) {
     }
   }
   waits_.emplace_back(stage, ns);
+}
+
+bool CallerLane::runs(const engine::Stage* stage) const noexcept {
+  return stage->lane == number_;
+}
+
+double CallerLane::cpu_seconds() const {
+  std::int64_t ns = ended_cpu_ns_;
+  std::lock_guard hold(threads_lock_);
+  for (const auto& one : threads_) {
+    clockid_t clock;
+    if (one->done || pthread_getcpuclockid(one->thread.native_handle(), &clock) != 0) continue;
+    ns += engine::cpu_ns(clock);
+  }
+  return static_cast<double>(ns) * 1e-9;
 }
 
 double CallerLane::gil_wait(const engine::Stage* stage) const {

@@ -53,6 +53,12 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
     return coming_.load(std::memory_order_relaxed) > 0;
   }
 
+  // True for the stages whose functions run here.
+  bool runs(const engine::Stage* stage) const noexcept;
+
+  // CPU time of the threads.
+  double cpu_seconds() const;
+
   // Time spent waiting for the GIL before tasks of this stage, in seconds.
   double gil_wait(const engine::Stage* stage) const;
 
@@ -79,8 +85,9 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   std::atomic<int> coming_{0};
   std::atomic<bool> ending_{false};
   std::atomic<int> made_{0};
-  std::mutex threads_lock_;
+  mutable std::mutex threads_lock_;
   std::vector<std::shared_ptr<Thread>> threads_;
+  std::atomic<std::int64_t> ended_cpu_ns_{0};  // of threads that are done
   mutable std::mutex waits_lock_;
   std::vector<std::pair<const engine::Stage*, std::int64_t>> waits_;
 };

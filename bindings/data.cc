@@ -19,6 +19,8 @@
 #include "errors.h"
 #include "formats/open.h"
 #include "image_request.h"
+#include "released.h"
+#include "stats_list.h"
 #include "tfrecord_specs.h"
 
 namespace nb = nanobind;
@@ -51,7 +53,7 @@ Leaf open_leaf(const std::vector<std::string>& names, const std::string& format,
   options.mmap = mmap;
   std::optional<Result<std::shared_ptr<const formats::Records>>> records;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     records.emplace(formats::open_records(names, options));
   }
   return {data::source_of(must(*std::move(records)))};
@@ -239,7 +241,7 @@ nb::object sample(const PlanBuilder& builder, const Order& order, const std::vec
   BufferPool pool;
   std::optional<Result<std::optional<data::Row>>> row;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     row.emplace(data::run_row(*plan, epoch, position, pool));
   }
   if (!row->ok()) {
@@ -307,33 +309,6 @@ nb::object next_batch(DataRun& run) {
                                : nb::object(nb::none());
   return nb::make_tuple(value, batch->kept, batch->number, errors, failure, batch->rows.valid,
                         state);
-}
-
-nb::list stage_stats(const DataRun& run) {
-  nb::list all;
-  const PipelineStats stats = run.stats();
-  for (const StageStats& stage : stats.stages) {
-    nb::dict one;
-    one["name"] = stage.name;
-    one["tasks"] = stage.tasks;
-    one["mean"] = stage.mean_seconds;
-    one["p50"] = stage.p50_seconds;
-    one["p99"] = stage.p99_seconds;
-    one["task_seconds"] = stage.task_seconds;
-    one["waiting"] = stage.waiting_seconds;
-    one["blocked"] = stage.blocked_seconds;
-    one["queue_size"] = stage.queue_size;
-    all.append(one);
-  }
-  nb::dict sink;
-  sink["name"] = "sink";
-  sink["requests"] = stats.sink.requests;
-  sink["ready"] = stats.sink.ready;
-  sink["wait"] = stats.sink.wait_seconds;
-  sink["readiness"] = stats.sink.readiness();
-  sink["seconds"] = stats.seconds;
-  all.append(sink);
-  return all;
 }
 
 nb::dict memory_stats(const LoaderMemory& memory) {
@@ -413,7 +388,9 @@ void bind_data(nb::module_& m) {
            "on_error"_a, "on_batch"_a.none(), "stream"_a.none(), "report"_a)
       .def("next", &next_batch, nb::sig("def next(self) -> tuple[typing.Any, ...] | None"))
       .def("stop", &DataRun::stop, "timeout"_a)
-      .def("stats", &stage_stats, nb::sig("def stats(self) -> list[dict[str, typing.Any]]"));
+      .def(
+          "stats", [](const DataRun& run) { return stats_list(run.engine()); },
+          nb::sig("def stats(self) -> list[dict[str, typing.Any]]"));
 
   m.def(
       "batches_of",

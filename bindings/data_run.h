@@ -64,7 +64,7 @@ class DataRun {
   // The next batch, or null at the end. Raises what is fatal.
   data::BatchPtr next();
   std::optional<std::string> stop(double timeout);
-  PipelineStats stats() const { return engine_->stats(); }
+  const PyEngine& engine() const { return *engine_; }
 
   const std::vector<Kept>& kept() const { return kept_; }
   void forget();

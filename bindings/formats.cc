@@ -18,6 +18,7 @@
 #include "formats/open.h"
 #include "formats/tar/tar.h"
 #include "penstock/tensor.h"
+#include "released.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -102,7 +103,7 @@ OpenRecords open_records(const std::vector<std::string>& names, std::string_view
   options.verify = verify;
   std::optional<Result<std::shared_ptr<const formats::Records>>> records;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     records.emplace(formats::open_records(names, options));
   }
   return {must(*std::move(records))};
@@ -112,7 +113,7 @@ nb::dict read_one(const OpenRecords& opened, std::uint64_t index) {
   Record record;
   Status status;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     status = opened.records->read(index, *opened.pool, record);
   }
   must(status);
@@ -125,7 +126,7 @@ nb::object read_bytes(const OpenRecords& opened, const std::vector<std::uint64_t
   std::vector<Record> records(indices.size());
   std::vector<Status> outcomes(indices.size());
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     opened.records->read_many(indices, *opened.pool, records, outcomes);
   }
   nb::object all = checked(PyList_New(static_cast<Py_ssize_t>(records.size())));
@@ -146,7 +147,7 @@ nb::list read_many(const OpenRecords& opened, const std::vector<std::uint64_t>& 
   std::vector<Record> records(indices.size());
   std::vector<Status> outcomes(indices.size());
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     opened.records->read_many(indices, *opened.pool, records, outcomes);
   }
   nb::list all;
@@ -218,7 +219,7 @@ class TarIterator {
                   "thread its own"));
     }
     next_ = count_ = 0;
-    const nb::gil_scoped_release released;
+    const Released released;
     for (std::size_t bytes = 0; count_ < kMostRecords && bytes < kMostBytes && !ended_;) {
       Entry& entry = entries_[count_];
       Result<bool> more = stream_->next(entry.record);

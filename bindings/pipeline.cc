@@ -16,6 +16,7 @@
 #include "native_op.h"
 #include "py_engine.h"
 #include "python_steps.h"
+#include "stats_list.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -184,42 +185,6 @@ PyType_Slot iterator_slots[] = {
     {0, nullptr},
 };
 
-nb::list stats(const PyEngine& engine) {
-  nb::list all;
-  const PipelineStats stats = engine.stats();
-  for (std::size_t i = 0; i < stats.stages.size(); ++i) {
-    const StageStats& stage = stats.stages[i];
-    nb::dict one;
-    one["name"] = stage.name;
-    one["concurrency"] = stage.concurrency;
-    one["running"] = stage.running;
-    one["items_in"] = stage.items_in;
-    one["items_out"] = stage.items_out;
-    one["dropped"] = stage.dropped;
-    one["failures"] = stage.failures;
-    one["tasks"] = stage.tasks;
-    one["task_seconds"] = stage.task_seconds;
-    one["mean"] = stage.mean_seconds;
-    one["p50"] = stage.p50_seconds;
-    one["p99"] = stage.p99_seconds;
-    one["waiting"] = stage.waiting_seconds;
-    one["blocked"] = stage.blocked_seconds;
-    one["queue_size"] = stage.queue_size;
-    one["queue_capacity"] = stage.queue_capacity;
-    one["queue_mean"] = stage.queue_mean;
-    one["gil_wait"] = engine.gil_wait(i);
-    all.append(one);
-  }
-  nb::dict sink;
-  sink["requests"] = stats.sink.requests;
-  sink["ready"] = stats.sink.ready;
-  sink["wait"] = stats.sink.wait_seconds;
-  sink["readiness"] = stats.sink.readiness();
-  sink["seconds"] = stats.seconds;
-  all.append(sink);
-  return all;
-}
-
 // (place of the stage, exception, input, failed, processed, all failed, all processed) each.
 nb::list fatal_failures(const PyEngine& engine) {
   nb::list all;
@@ -284,7 +249,7 @@ void bind_pipeline(nb::module_& m) {
             return ItemIterator{nb::cast<PyEngine*>(self), self, timeout, std::move(ended)};
           },
           "timeout"_a, "ended"_a)
-      .def("stats", &stats, nb::sig("def stats(self) -> list[dict[str, typing.Any]]"))
+      .def("stats", &stats_list, nb::sig("def stats(self) -> list[dict[str, typing.Any]]"))
       .def("fatal_failures", &fatal_failures,
            nb::sig("def fatal_failures(self) -> list[tuple[typing.Any, ...]]"));
 

@@ -97,6 +97,7 @@ void PyEngine::start() {
   callers_->serve(engine_);
   for (const auto& loop : loops_) loop->serve(engine_);
   must(engine_->start());
+  cpu_at_start_ns_ = engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void PyEngine::request_stop() {
@@ -104,6 +105,8 @@ void PyEngine::request_stop() {
 }
 
 std::optional<std::string> PyEngine::shut_down(double timeout) {
+  std::int64_t not_yet = 0;
+  cpu_at_stop_ns_.compare_exchange_strong(not_yet, engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID));
   const Status stopped = engine_->stop(nanoseconds(timeout), true);
   std::optional<std::string> stuck;
   if (!stopped.ok()) {
@@ -201,6 +204,21 @@ PipelineStats PyEngine::stats() const {
 
 double PyEngine::gil_wait(std::size_t stage) const {
   return callers_->gil_wait(engine_->flow()[stage]);
+}
+
+bool PyEngine::calls_python(std::size_t stage) const {
+  return callers_->runs(engine_->flow()[stage]);
+}
+
+double PyEngine::python_cpu() const {
+  return callers_->cpu_seconds();
+}
+
+double PyEngine::process_cpu() const {
+  if (cpu_at_start_ns_ == 0) return 0;
+  const std::int64_t stopped = cpu_at_stop_ns_;
+  const std::int64_t now = stopped != 0 ? stopped : engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+  return static_cast<double>(now - cpu_at_start_ns_) * 1e-9;
 }
 
 std::vector<engine::FatalFailure> PyEngine::fatal_failures() const {

@@ -67,6 +67,9 @@ class PyEngine {
 
   PipelineStats stats() const;
   double gil_wait(std::size_t stage) const;  // of a stage by its place in the flow
+  bool calls_python(std::size_t stage) const;
+  double python_cpu() const;   // CPU time of the threads that call Python
+  double process_cpu() const;  // CPU time of the process, from start to stop
   std::vector<engine::FatalFailure> fatal_failures() const;
   std::size_t place_of(const engine::Stage* stage) const;
 
@@ -84,6 +87,7 @@ class PyEngine {
   std::vector<Kept> kept_;
   std::deque<Delivery> given_back_;     // what was taken when a signal came
   std::atomic<bool> signalled_{false};  // there is some
+  std::atomic<std::int64_t> cpu_at_start_ns_{0}, cpu_at_stop_ns_{0};
 };
 
 }  // namespace penstock::bindings

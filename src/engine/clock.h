@@ -14,6 +14,13 @@ inline std::int64_t now_ns() noexcept {
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+// CPU time of a thread or of the process.
+inline std::int64_t cpu_ns(clockid_t clock) noexcept {
+  timespec t;
+  if (clock_gettime(clock, &t) != 0) return 0;  // it has ended
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
 // Longer timeouts mean for ever: ten years.
 inline constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'000;
 

@@ -73,6 +73,7 @@ class Iteration:
         if run is None:
             return
         stuck = run.stop(1.0)
+        self._loader._last_stats = run.stats()
         if stuck is not None:
             _LOG.warning("a loader was stopped while a call was running: %s", stuck)
         self._loader._rows.loop.close()

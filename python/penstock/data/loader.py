@@ -20,6 +20,7 @@ from penstock.data._rows import name_of
 from penstock.data._sizes import parse_bytes
 from penstock.data._token import Token
 from penstock.data.dataset import Dataset
+from penstock.pipeline._stats import from_engine, table
 
 _LOG = logging.getLogger("penstock.data")
 _KEPT_ERRORS = 10_000
@@ -112,6 +113,7 @@ class Loader:
         self._ledger = Ledger()
         # Weak: an iteration that nobody holds any more ends by itself, and at once.
         self._iteration: weakref.ref[Iteration] | None = None
+        self._last_stats: list[dict[str, Any]] = []
         self._closed = False
         self._process = os.getpid()
 
@@ -202,14 +204,26 @@ class Loader:
         return Ledger.merge([self._ledger])
 
     def stats(self) -> dict[str, Any]:
-        """Stages of the running epoch, memory, errors."""
+        """``"stages"`` of the epoch that runs, or of the last one: as `Pipeline.stats()` gives
+        them. ``"memory"`` in bytes, the number of ``"errors"``.
+        """
         iteration = self._iteration() if self._iteration is not None else None
         run = iteration.run if iteration is not None else None
+        if run is not None:
+            self._last_stats = run.stats()
+        records = self._last_stats
+        names = [record.get("name", "sink") for record in records]
         return {
-            "stages": run.stats() if run is not None else [],
+            "stages": from_engine(records, names) if records else [],
             "memory": self._memory.stats(),
             "errors": self._error_count,
         }
+
+    def __str__(self) -> str:
+        """The stages as a table, as print(pipeline) shows them."""
+        stages = self.stats()["stages"]
+        head = f"Loader of {self.dataset!r}"
+        return f"{head}\n{table(stages)}" if stages else head
 
     def report(self, path: str) -> None:
         raise NotImplementedError("report() is not there yet; stats() has the numbers")

@@ -33,9 +33,15 @@ class StageStats:
     """How many items the next stage found waiting, on average."""
     gil_wait: float = 0.0
     """Time spent waiting for the GIL before its tasks."""
+    python: bool = False
+    """Its tasks call Python."""
     elapsed: float = 0.0
     readiness: float | None = None
     """For the sink: the share of requests that found an item waiting."""
+    python_cpu: float = 0.0
+    """For the sink: CPU time of the threads that call Python."""
+    process_cpu: float = 0.0
+    """For the sink: CPU time of the whole process, since the start."""
 
     @property
     def throughput(self) -> float:
@@ -68,6 +74,8 @@ def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[Sta
             queue_mean=last["queue_mean"],
             elapsed=elapsed,
             readiness=sink["readiness"],
+            python_cpu=sink["python_cpu"],
+            process_cpu=sink["process_cpu"],
         )
     )
     return stats

@@ -1,0 +1,13 @@
+// What an engine measured, as plain values: a dict for each stage in the order of the flow, and one
+// for the sink.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "py_engine.h"
+
+namespace penstock::bindings {
+
+nanobind::list stats_list(const PyEngine& engine);
+
+}  // namespace penstock::bindings

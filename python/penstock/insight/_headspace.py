@@ -1,0 +1,208 @@
+"""Headspace: how much faster training would be with a loader that costs nothing."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.insight import _plot
+from penstock.insight._measure import Endless, Phase, measure
+
+
+@dataclass(frozen=True)
+class Headspace:
+    """What :func:`headspace` found, in seconds per step on average. ``print`` says it in words."""
+
+    real: float
+    """A step with the loader: waiting for the batch, and the step."""
+    cached: float
+    """A step on batches that lie in memory while the loader rests."""
+    share: float
+    """The share of the time that a perfect loader would save; may be slightly below zero."""
+    uncertainty: float
+    """The true share is within this of `share`, with 95% confidence."""
+    wait: float
+    """Of a real step: waiting for its batch."""
+    slowdown: float
+    """By how much the step itself is slower while the loader works: 0.1 is 10%."""
+    off_cpu: float
+    """The share of a real step in which the main thread stood still, beyond what it does on cached
+    batches: it waited for the GIL or for a core."""
+    loader_cores: float
+    """Cores that the loader kept busy during real steps."""
+    total_steps: int | None = None
+    phases: tuple[Phase, ...] = ()
+
+    @property
+    def hours(self) -> float | None:
+        """What a perfect loader would save over `total_steps`."""
+        if self.total_steps is None:
+            return None
+        return self.total_steps * max(self.real - self.cached, 0.0) / 3600
+
+    @property
+    def verdict(self) -> str:
+        """One line: how much there is to win, and who is the bottleneck."""
+        share, off = max(self.share, 0.0), self.uncertainty
+        head = f"a perfect loader would save {share:.0%} +- {max(off, 0.005):.0%}"
+        if share - off > 0.2:
+            return f"{head}: the loader is the bottleneck"
+        if share + off < 0.05:
+            return f"{head}: the model is the bottleneck, a faster loader would not show"
+        if share - off > 0.05:
+            return f"{head}: the loader holds training back"
+        return f"{head}: there is little to win, or the machine is too noisy to tell"
+
+    def __str__(self) -> str:
+        lines = [
+            self.verdict[0].upper() + self.verdict[1:] + ".",
+            f"A step takes {_time(self.real)} with the loader and {_time(self.cached)} on cached "
+            f"batches; {_time(self.wait)} of it is waiting for a batch.",
+        ]
+        hours = self.hours
+        if hours is not None:
+            lines.append(f"Over {self.total_steps:,} steps that is {_hours(hours)}.")
+        if self.slowdown > 0.03:
+            lines.append(
+                f"The step itself is {self.slowdown:.0%} slower while the loader works, which "
+                f"keeps {self.loader_cores:.1f} cores busy; {max(self.off_cpu, 0.0):.0%} of a step "
+                "the main thread stood still, waiting for the GIL or for a core."
+            )
+        return "\n".join(lines)
+
+    def plot(self, path: str) -> None:
+        """The times of all steps with the switches between real and cached batches marked.
+
+        ``.svg`` needs nothing; ``.png`` needs matplotlib.
+        """
+        _plot.save(path, self)
+
+
+def headspace(
+    loader: Iterable[Any],
+    step: Callable[[Any], Any],
+    batches: int = 100,
+    warmup: int = 5,
+    total_steps: int | None = None,
+    *,
+    phases: int = 5,
+    caches: int = 4,
+) -> Headspace:
+    """Runs `step` on batches of the loader and on cached ones, in turns, and compares.
+
+    Args:
+        loader: Anything that can be iterated over; it begins again when it ends.
+        step: What training does with a batch; it must not change the batch. On a GPU it has to wait
+            for its end (`torch.cuda.synchronize()`): what is only queued cannot be timed.
+        batches: How many steps on real batches are measured; as many are run on cached ones. Some
+            more are taken from the loader between phases.
+        warmup: Steps before anything is measured.
+        total_steps: Of the training, to say what can be won in hours.
+        phases: How often real and cached batches take turns, so that a drift of the machine meets
+            both.
+        caches: How many batches are kept.
+
+    >>> import time
+    >>> from penstock.insight import headspace
+    >>> def slow_loader():
+    ...     for i in range(20):
+    ...         time.sleep(0.004)
+    ...         yield i
+    >>> found = headspace(list(range(20)), lambda batch: time.sleep(0.002), batches=10)
+    >>> found.share < 0.2
+    True
+    """
+    for name, value, least in [
+        ("batches", batches, 2),
+        ("warmup", warmup, 0),
+        ("caches", caches, 1),
+    ]:
+        if value < least:
+            raise ValueError(f"headspace: {name} is {value}; give {least} or more")
+    if phases < 1 or batches < 2 * phases:
+        raise ValueError(f"headspace: phases is {phases}; give 1 to batches / 2 = {batches // 2}")
+    if not callable(step):
+        raise TypeError(f"headspace: step must be a function of a batch, not {step!r}")
+    source = Endless(loader)
+    try:
+        done = measure(source, step, batches, phases, warmup, caches)
+    finally:
+        source.end()
+    return _conclude(done, total_steps)
+
+
+def _conclude(done: Sequence[Phase], total_steps: int | None) -> Headspace:
+    real, cached = done[0::2], done[1::2]
+    shares = _shares(done)
+    size = len(real[0].steps)
+    wall = sum(phase.seconds for phase in real) * size
+    idle = sum(phase.seconds for phase in cached) * size
+    step_real = statistics.fmean(phase.step for phase in real)
+    step_cached = statistics.fmean(phase.step for phase in cached)
+    off_real = statistics.fmean(phase.step - phase.own_cpu / size for phase in real)
+    off_cached = statistics.fmean(phase.step - phase.own_cpu / size for phase in cached)
+    seconds = statistics.fmean(phase.seconds for phase in real)
+    return Headspace(
+        real=seconds,
+        cached=statistics.fmean(phase.seconds for phase in cached),
+        share=statistics.median(shares),
+        uncertainty=_uncertainty(real, cached, shares),
+        wait=statistics.fmean(sum(phase.waits) / size for phase in real),
+        slowdown=step_real / step_cached - 1 if step_cached > 0 else 0.0,
+        off_cpu=(off_real - off_cached) / seconds if seconds > 0 else 0.0,
+        loader_cores=max(
+            sum(phase.other_cpu for phase in real) / wall
+            - sum(phase.other_cpu for phase in cached) / idle,
+            0.0,
+        ),
+        total_steps=total_steps,
+        phases=tuple(done),
+    )
+
+
+def _shares(done: Sequence[Phase]) -> list[float]:
+    """Of each phase against the two beside it: a steady drift of the machine cancels out."""
+    if len(done) == 2:
+        return [1 - done[1].seconds / done[0].seconds]
+    shares = []
+    for before, phase, after in zip(done, done[1:], done[2:], strict=False):
+        around = (before.seconds + after.seconds) / 2
+        real, cached = (around, phase.seconds) if phase.cached else (phase.seconds, around)
+        shares.append(1 - cached / real)
+    return shares
+
+
+def _uncertainty(real: Sequence[Phase], cached: Sequence[Phase], shares: Sequence[float]) -> float:
+    """Of the median of shares: from their spread, and from that of single steps."""
+    pairs = len(real)
+    centre = statistics.median(shares)
+    spread = 1.4826 * statistics.median([abs(share - centre) for share in shares])
+    of_pairs = 1.2533 * spread / math.sqrt(pairs)
+    of_steps = math.hypot(_relative_error(real), _relative_error(cached)) * (1 - max(centre, 0.0))
+    return 2 * max(of_pairs, of_steps)
+
+
+def _relative_error(phases: Sequence[Phase]) -> float:
+    """The standard error of the mean step, over the mean."""
+    times = [w + s for phase in phases for w, s in zip(phase.waits, phase.steps, strict=True)]
+    mean = statistics.fmean(times)
+    if len(times) < 2 or mean == 0:
+        return 0.0
+    # Single interruptions by other programs say nothing about the rest: the middle 90% are used.
+    times.sort()
+    cut = len(times) // 20
+    middle = times[cut : len(times) - cut] if cut else times
+    return statistics.stdev(middle) / math.sqrt(len(times)) / mean
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} minutes"

@@ -1,0 +1,170 @@
+"""Headspace, the measuring part: steps on real batches and on cached ones, in turns.
+
+A phase on real batches begins with empty queues: what the loader had put by while the other phase
+went on is taken first, without a step. Otherwise the first steps would be served from stock, and a
+loader that is too slow would look fast enough. A phase on cached batches begins when the loader has
+filled its queues again and is quiet.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most
+_QUIET_SHARE = 0.2  # of a core: a loader that uses less rests
+_LONGEST_REST = 2.0  # seconds
+
+
+@dataclass
+class Phase:
+    """Some steps in a row: when each began, how long it waited for its batch and how long it took.
+
+    CPU times are of the main thread within steps, and of all others over the whole phase.
+    """
+
+    cached: bool
+    began: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+    own_cpu: float = 0.0
+    other_cpu: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """What a step took, with its wait, on average."""
+        return (sum(self.waits) + sum(self.steps)) / len(self.steps)
+
+    @property
+    def step(self) -> float:
+        return sum(self.steps) / len(self.steps)
+
+
+class Endless:
+    """The batches of a loader; when an epoch ends, the next one begins."""
+
+    def __init__(self, loader: Iterable[Any]) -> None:
+        self._loader = loader
+        self._batches: Iterator[Any] | None = None
+
+    def next(self) -> tuple[Any, float]:
+        """A batch, and how long it took. The start of an epoch does not count."""
+        fresh = self._batches is None
+        if self._batches is None:
+            self._batches = iter(self._loader)
+        begun = time.perf_counter()
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._batches = None
+            if fresh:
+                raise ValueError("headspace: the loader has no batches") from None
+            return self.next()
+        return batch, 0.0 if fresh else time.perf_counter() - begun
+
+    def end(self) -> None:
+        """Lets go of the iteration under way, so that its threads and processes end."""
+        close = getattr(self._batches, "close", None)
+        self._batches = None
+        if close is not None:
+            close()
+
+
+def measure(
+    batches: Endless,
+    step: Callable[[Any], Any],
+    count: int,
+    phases: int,
+    warmup: int,
+    caches: int,
+) -> list[Phase]:
+    """Phases on real and on cached batches, alternating, with about `count` real steps in all."""
+    kept = [batches.next()[0] for _ in range(caches)]
+    for i in range(warmup):
+        step(kept[i % caches])
+    size = max(count // phases, 2)
+    done: list[Phase] = []
+    for _ in range(phases):
+        usual = _usual(step, kept)
+        _empty(batches, usual)
+        for _ in range(2):  # the first ones find the queues empty
+            step(batches.next()[0])
+        done.append(_run(batches.next, step, size, cached=False))
+        _rest(usual)
+        done.append(_run(_in_turn(kept), step, size, cached=True))
+    return done
+
+
+def _in_turn(kept: list[Any]) -> Callable[[], tuple[Any, float]]:
+    again = itertools.cycle(kept)
+    return lambda: (next(again), 0.0)
+
+
+def _run(
+    following: Callable[[], tuple[Any, float]],
+    step: Callable[[Any], Any],
+    size: int,
+    cached: bool,
+) -> Phase:
+    phase = Phase(cached)
+    all_cpu, own_cpu = all_cpu_seconds(), time.thread_time()
+    for _ in range(size):
+        batch, wait = following()
+        own = time.thread_time()
+        begun = time.perf_counter()
+        step(batch)
+        phase.steps.append(time.perf_counter() - begun)
+        phase.own_cpu += time.thread_time() - own
+        phase.began.append(begun)
+        phase.waits.append(wait)
+        del batch
+    phase.other_cpu = all_cpu_seconds() - all_cpu - (time.thread_time() - own_cpu)
+    return phase
+
+
+def all_cpu_seconds() -> float:
+    """CPU time of this process and of its children, also of those that run."""
+    mine = time.process_time()
+    own = os.getpid()
+    try:
+        with open(f"/proc/self/task/{own}/children") as file:
+            children = file.read().split()
+    except OSError:
+        return mine
+    tick = os.sysconf("SC_CLK_TCK")
+    for child in children:
+        try:
+            with open(f"/proc/{child}/stat") as file:
+                words = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        mine += (int(words[11]) + int(words[12])) / tick
+    return mine
+
+
+def _usual(step: Callable[[Any], Any], kept: list[Any]) -> float:
+    begun = time.perf_counter()
+    step(kept[0])
+    return time.perf_counter() - begun
+
+
+def _empty(batches: Endless, usual: float) -> None:
+    """Takes batches until one has to be waited for, which is one that was not in stock."""
+    for _ in range(_MOST_TAKEN):
+        if batches.next()[1] > max(0.0005, usual / 20):
+            return
+
+
+def _rest(usual: float) -> None:
+    """Waits until the loader is quiet: it fills its queues for a while."""
+    end = time.perf_counter() + _LONGEST_REST
+    pause = min(max(usual, 0.02), 0.2)
+    while time.perf_counter() < end:
+        begun, cpu = time.perf_counter(), all_cpu_seconds()
+        time.sleep(pause)
+        if all_cpu_seconds() - cpu < _QUIET_SHARE * (time.perf_counter() - begun):
+            return

@@ -1,0 +1,163 @@
+"""The rule that names the bottleneck, on pipelines whose bottleneck is known by construction."""
+
+import hashlib
+import time
+from dataclasses import replace
+
+import pytest
+from penstock import ops
+from penstock.insight import bottleneck
+from penstock.pipeline import PipelineBuilder, StageStats
+
+
+def stage(name, busy, concurrency=1, waiting=0.0, blocked=0.0, python=True):
+    return StageStats(
+        name=name,
+        concurrency=concurrency,
+        tasks=100,
+        items_in=100,
+        items_out=100,
+        task_seconds=busy,
+        mean=busy / 100,
+        waiting=waiting,
+        blocked=blocked,
+        elapsed=10.0,
+        python=python,
+    )
+
+
+def sink(waiting, python_cpu=0.0, process_cpu=0.0):
+    return StageStats(
+        name="sink",
+        waiting=waiting,
+        elapsed=10.0,
+        readiness=0.0,
+        python_cpu=python_cpu,
+        process_cpu=process_cpu,
+    )
+
+
+def test_a_consumer_that_does_not_wait_is_the_bottleneck():
+    found = bottleneck([stage("src", 0.1), stage("op", 5.0, blocked=5.0), sink(0.2)])
+    assert (found.kind, found.stage) == ("consumer", None)
+    assert "keeps up" in str(found)
+
+
+def test_the_stage_that_is_never_idle_is_named():
+    stages = [
+        stage("src", 0.1, blocked=9.8),
+        stage("fast", 2.0, blocked=7.5),
+        stage("slow", 9.9),
+        stage("after", 1.0, waiting=9.0),
+    ]
+    found = bottleneck([*stages, sink(9.0, python_cpu=0.1, process_cpu=0.2)], cores=4)
+    assert (found.kind, found.stage) == ("concurrency", "slow")
+    assert "99 ms an item" in found.reason
+
+
+def test_a_stage_that_hardly_works_is_not_the_bottleneck_although_it_is_never_idle():
+    stages = [
+        stage("src", 0.1, blocked=9.8),
+        stage("spread", 0.01),
+        stage("slow", 9.0, waiting=0.5),
+    ]
+    assert bottleneck([*stages, sink(9.0)], cores=4).stage == "slow"
+
+
+def test_python_calls_that_share_one_core_are_held_back_by_the_gil():
+    stages = [stage("src", 0.1, blocked=9.8), stage("op", 39.0, concurrency=4)]
+    found = bottleneck([*stages, sink(9.0, python_cpu=9.9, process_cpu=10.5)], cores=4)
+    assert (found.kind, found.stage) == ("gil", "op")
+    assert "More threads do not help" in found.advice
+
+
+def test_all_cores_busy_is_cpu():
+    stages = [stage("src", 0.1, blocked=9.8), stage("decode", 39.0, 4, python=False)]
+    found = bottleneck([*stages, sink(9.0, process_cpu=38.0)], cores=4)
+    assert (found.kind, found.stage) == ("cpu", "decode")
+
+
+def test_native_work_without_cpu_time_waits_for_reads():
+    stages = [stage("src", 0.1, blocked=9.8), stage("fetch", 39.0, 4, python=False)]
+    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4)
+    assert (found.kind, found.stage) == ("disk", "fetch")
+
+
+def test_a_source_that_is_asked_all_the_time():
+    stages = [stage("src", 9.9), stage("op", 2.0, waiting=7.9)]
+    found = bottleneck([*stages, sink(9.0, process_cpu=1.0)], cores=4)
+    assert (found.kind, found.stage) == ("source", "src")
+
+
+def test_memory_that_is_spent():
+    stages = [stage("admit", 0.1, blocked=9.0), stage("rows", 5.0, waiting=4.0, python=False)]
+    assert bottleneck([*stages, sink(9.0)], memory_waits=6.0).kind == "memory"
+
+
+def test_nothing_to_say_before_anything_has_run():
+    idle = replace(stage("src", 0.0), tasks=0)
+    assert bottleneck([idle, sink(0.0)]).kind == "unknown"
+    with pytest.raises(ValueError, match="sink"):
+        bottleneck([idle])
+
+
+def run(builder, step=0.0, threads=4):
+    pipeline = builder.add_sink(2).build(num_threads=threads)
+    with pipeline.auto_stop():
+        for _ in pipeline:
+            time.sleep(step)
+    return bottleneck(pipeline.stats())
+
+
+def name(found):
+    return found.stage.split(":")[-1]  # without the numbers of pipeline and stage
+
+
+def nap(seconds):
+    def op(x):
+        time.sleep(seconds)
+        return x
+
+    return op
+
+
+def slow_numbers():
+    for i in range(60):
+        time.sleep(0.005)
+        yield i
+
+
+def test_real_pipelines_by_construction():
+    numbers = PipelineBuilder().add_source(range(60))
+    found = run(numbers.pipe(nap(0.001), name="quick").pipe(nap(0.008), name="slow"))
+    assert (found.kind, name(found)) == ("concurrency", "slow")
+
+    found = run(PipelineBuilder().add_source(slow_numbers()).pipe(nap(0.001), name="op"))
+    assert found.kind == "source"
+
+    found = run(PipelineBuilder().add_source(range(40)).pipe(nap(0.0005), name="op"), step=0.02)
+    assert found.kind == "consumer"
+
+    found = run(PipelineBuilder().add_source(range(60)).pipe(nap(0.02), name="many", concurrency=3))
+    assert (found.kind, name(found)) == ("concurrency", "many[3]")
+
+
+def test_a_native_stage_is_not_called_python():
+    data = [bytes(8)] * 4
+    pipeline = (
+        PipelineBuilder()
+        .add_source(data)
+        .pipe(lambda b: hashlib.sha256(b).digest(), name="hash")
+        .pipe(lambda b: None, name="end")
+        .add_sink(2)
+        .build(num_threads=1)
+    )
+    with pipeline.auto_stop():
+        list(pipeline)
+    assert [one.python for one in pipeline.stats()[:-1]] == [True, True, True]
+    pipeline = (
+        PipelineBuilder().add_source([]).pipe(ops.decode_image()).add_sink(2).build(num_threads=1)
+    )
+    with pipeline.auto_stop():
+        list(pipeline)
+    assert [one.python for one in pipeline.stats()[:-1]] == [True, False]
