@@ -17,6 +17,7 @@ class Contender:
 CONTENDERS = {
     "penstock": Contender("contenders.penstock", note="exact=False, antialiased"),
     "penstock exact": Contender("contenders.penstock_exact", note="exact=True, antialiased"),
+    "penstock loader": Contender("contenders.penstock_loader", note="a dataset, exact=False"),
     "mlx-data": Contender("frameworks.mlx_data", "images/mlx", "mlx-data"),
     "tf.data": Contender("frameworks.tf_data", "images/tf", "tensorflow-cpu"),
     "DALI": Contender("frameworks.dali", "images/dali", "nvidia-dali-cuda130"),
@@ -42,6 +43,7 @@ REQUIREMENTS = {
 LOADERS = [
     "penstock",
     "penstock exact",
+    "penstock loader",
     "mlx-data",
     "tf.data",
     "DALI",

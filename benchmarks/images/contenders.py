@@ -19,14 +19,39 @@ READY = object()
 CHUNK = 4  # pictures per call: the fewer, the shorter the wait for the last one of a batch
 
 
+FLOAT32 = {"layout": "NCHW", "dtype": "float32", "mean": MEAN, "std": STD}
+
+
+def penstock_loader(pictures: Sequence[Picture], work: Work) -> Iterator[Any]:
+    """What one writes with Penstock: a dataset of the files. It draws its own crops."""
+    import penstock as ps
+
+    crops: dict[str, dict[str, Any]] = {
+        "random": {"crop": "random_resized", "flip": 0.5},
+        "centre": {"crop": "center", "resize_short": work.short},
+        "whole": {},
+    }
+    loader = (
+        ps.open([picture.path for picture in pictures])
+        .decode_image("image", size=(work.size, work.size), **crops[work.kind])
+        .select("image")
+        .batch(work.batch, **(FLOAT32 if work.float32 else {}))
+        .loader(threads=THREADS)
+    )
+    yield READY
+    for batch in loader:
+        yield batch["image"]
+
+
 def penstock(pictures: Sequence[Picture], work: Work, exact: bool = False) -> Iterator[Any]:
+    """Two threads call decode_image_batch, with the crops that everybody makes."""
     from penstock import io
 
     options: dict[str, Any] = {"exact": exact, "threads": 1}
     if work.kind == "centre":
         options |= {"crop": "center", "resize_short": work.short}
     if work.float32:
-        options |= {"layout": "NCHW", "dtype": "float32", "mean": MEAN, "std": STD}
+        options |= FLOAT32
 
     def fill(some: Sequence[Picture], slots: np.ndarray) -> None:
         files = [read(picture.path) for picture in some]

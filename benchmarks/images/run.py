@@ -24,6 +24,7 @@ from common.processes import spawn, tree_cpu
 from common.turns import table, take_turns
 
 CORPUS = ROOT / "build" / "bench-images"
+DRAW_CROPS = ("mlx-data", "penstock loader")  # of their own
 
 
 # ---- in a process of its own
@@ -116,7 +117,7 @@ def run(key: str, rounds: int, quick: bool, only: list[str]) -> None:
 
 
 def described(name: str, case: Case, difference: float) -> str:
-    if name == "mlx-data" and case.work["kind"] == "random":
+    if name in DRAW_CROPS and case.work["kind"] == "random":
         return "count, shape (draws its own crops)"
     return f"count, shape, {difference:.2f} off Pillow"
 
