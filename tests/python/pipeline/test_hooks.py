@@ -274,3 +274,43 @@ def test_interrupts_in_ops_and_sources_end_the_pipeline():
         (error,) = info.value.exceptions
         assert isinstance(error, RuntimeError)
         assert isinstance(error.__cause__, KeyboardInterrupt | SystemExit)
+
+
+@pytest.mark.parametrize(
+    "stage", ["src", "abs", "path_variants_path0", "path_variants_merge", "sink"]
+)
+@pytest.mark.parametrize("place", ["begins", "ends", "end mark", "get"])
+def test_a_queue_that_fails_anywhere_ends_the_pipeline(stage, place):
+    from penstock.pipeline import is_eof
+    from penstock.pipeline.defs import PathVariants
+
+    class Queue(AsyncQueue):
+        def fails(self, where):
+            if (self.info.stage_name, where) == (stage, place):
+                raise OSError(f"{stage} {place}")
+
+        @asynccontextmanager
+        async def stage_hook(self):
+            self.fails("begins")
+            yield
+            self.fails("ends")
+
+        async def put(self, item):
+            if is_eof(item):
+                self.fails("end mark")
+            await super().put(item)
+
+        async def get(self):
+            self.fails("get")
+            return await super().get()
+
+    paths = PathVariants(lambda x: 0, [[Pipe(repr)]])
+    definition = PipelineConfig(SourceConfig(range(9)), [Pipe(abs), paths], SinkConfig(1))
+    pipeline = build_pipeline(definition, queue_class=Queue)
+    if (stage, place) == ("sink", "end mark"):  # there is none
+        with pipeline.auto_stop():
+            assert len(list(pipeline.get_iterator(timeout=20))) == 9
+        return
+    with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
+        list(pipeline.get_iterator(timeout=20))
+    assert f"{stage} {place}" in [str(error) for error in info.value.exceptions]

@@ -17,16 +17,40 @@ from penstock.pipeline._threads import Threads
 _END = object()
 
 
+async def end(queue: AsyncQueue) -> None:
+    """Tells the next stage that there is no more. A queue that refuses is ended, too."""
+    try:
+        await queue.put(EOF)
+    except Exception:
+        end_now(queue)
+        raise
+
+
+def end_now(queue: AsyncQueue) -> None:
+    """The same without waiting for room: items that are in the way are dropped."""
+    while queue.full():
+        queue.get_nowait()
+    queue.put_nowait(EOF)
+
+
 @asynccontextmanager
 async def ending(queue: AsyncQueue) -> AsyncIterator[None]:
-    """Around a stage that fills a queue: the next stage is told the end, unless all is stopped."""
-    async with Unbroken(queue.stage_hook()):
-        try:
-            yield
-        except Exception:
-            await queue.put(EOF)
-            raise
-        await queue.put(EOF)
+    """Around a stage that fills a queue: it is ended whatever happens, unless all is stopped."""
+    ended = False
+    try:
+        async with Unbroken(queue.stage_hook()):
+            try:
+                yield
+            except Exception:
+                ended = True
+                await end(queue)
+                raise
+            ended = True
+            await end(queue)
+    except Exception:
+        if not ended:
+            await end(queue)
+        raise
 
 
 async def read_source(

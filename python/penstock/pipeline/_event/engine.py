@@ -88,7 +88,10 @@ class EventRun:
         self._serving = asyncio.create_task(self._live())
         started.set()
         try:
-            await asyncio.gather(self._serving, return_exceptions=True)
+            (error,) = await asyncio.gather(self._serving, return_exceptions=True)
+            if isinstance(error, Exception) and self._failure is None:  # of the user's queue
+                sink = str(self._graph.nodes[-1].stage.info)
+                self._failure = PipelineFailure([(sink, error)])
         finally:
             self._finish()
 

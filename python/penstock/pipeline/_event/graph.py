@@ -16,7 +16,7 @@ from penstock.pipeline._event.stage import Stage, Totals
 from penstock.pipeline._hooks import HookFactory, TaskHook
 from penstock.pipeline._queues import AsyncQueue
 from penstock.pipeline._signature import refusal
-from penstock.pipeline._stage import EOF, StageInfo
+from penstock.pipeline._stage import StageInfo
 from penstock.pipeline._tasks import Unbroken, not_cancelled
 from penstock.pipeline.defs import (
     AggregateConfig,
@@ -212,9 +212,10 @@ class Graph:
             async with AsyncExitStack() as stack:
                 for head in heads:
                     await stack.enter_async_context(Unbroken(head.stage_hook()))
-                await _ended(heads, _around(stage, lambda: route(stage, router, heads)))
+                async with stage.around:
+                    await not_cancelled(route(stage, router, heads))
 
-        node = self._add(stage, work, [before])
+        node = self._add(stage, lambda: _ended(heads, work), [before])
         upstream = []
         for path, head in zip(config.paths, heads, strict=True):
             end = (node, head)
@@ -226,30 +227,27 @@ class Graph:
         return self._join(joined, self._queue(joined), upstream, op)
 
 
-async def _around(stage: Stage, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    async with stage.around:
-        await not_cancelled(work())
-
-
-async def _ended(heads: Sequence[AsyncQueue], work: Coroutine[Any, Any, None]) -> None:
+async def _ended(
+    heads: Sequence[AsyncQueue], work: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
     """Ends all paths after the router. If that is cancelled, one of them may have failed: the
     others must end all the same."""
-
-    async def end() -> None:
-        for head in heads:
-            await head.put(EOF)
-
     try:
         try:
-            await work
+            await work()
         except Exception:
-            await end()
+            await _end(heads)
             raise
-        await end()
+        await _end(heads)
     except asyncio.CancelledError:
         for head in heads:
-            joins.end_now(head)
+            ends.end_now(head)
         raise
+
+
+async def _end(heads: Sequence[AsyncQueue]) -> None:
+    for head in heads:
+        await ends.end(head)
 
 
 def _refuse(stage: Stage, problem: TypeError) -> stages.Work:

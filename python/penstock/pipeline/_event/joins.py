@@ -55,13 +55,6 @@ def _checked(index: Any, paths: int) -> int:
     return int(index)
 
 
-def end_now(queue: AsyncQueue) -> None:
-    """Ends a queue without waiting for room: items that are in the way are dropped."""
-    while queue.full():
-        queue.get_nowait()
-    queue.put_nowait(EOF)
-
-
 async def merge(info: StageInfo, inputs: Queues, output: AsyncQueue) -> None:
     """Items of all queues as they come; an epoch ends when it has ended in all of them."""
     going = list(inputs)
