@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import time
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,9 @@ class Iteration:
         loader._check_process()
         while self.run is not None:
             try:
+                begun = time.perf_counter()
                 got = self.run.next()
+                wait = time.perf_counter() - begun
                 if got is None:
                     if self._ended is None:
                         self._exhausted()
@@ -59,7 +62,7 @@ class Iteration:
                 raise
             self._advance(number, valid, state)
             if kept > 0:
-                return self._finished(value)
+                return self._finished(value, wait)
         if self._ended is not None and self._ended != "it has failed":
             raise RuntimeError(f"this iteration is over: {self._ended}")
         raise StopIteration
@@ -102,11 +105,12 @@ class Iteration:
             if loader._length is not None:
                 loader._position = min(loader._length, loader._position)
 
-    def _finished(self, value: Any) -> Any:
+    def _finished(self, value: Any, wait: float) -> Any:
         loader = self._loader
-        if not self._warned and loader._memory.stats()["over_budget"] > 0:
+        stats = loader._memory.stats()
+        loader._history.add(time.perf_counter(), wait, stats["in_use"])
+        if not self._warned and stats["over_budget"] > 0:
             self._warned = True
-            stats = loader._memory.stats()
             warnings.warn(
                 f"a batch needs more than memory={stats['budget']} bytes; it is admitted alone. "
                 "Smaller batches, or more memory, let batches be prepared ahead",

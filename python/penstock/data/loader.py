@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from penstock import _core
 from penstock.data import _describe, _stream
 from penstock.data._build import make_rows
+from penstock.data._history import History
 from penstock.data._iteration import Iteration
 from penstock.data._ledger import Ledger
 from penstock.data._output import converter
@@ -114,6 +115,7 @@ class Loader:
         # Weak: an iteration that nobody holds any more ends by itself, and at once.
         self._iteration: weakref.ref[Iteration] | None = None
         self._last_stats: list[dict[str, Any]] = []
+        self._history = History()
         self._closed = False
         self._process = os.getpid()
 
@@ -226,7 +228,10 @@ class Loader:
         return f"{head}\n{table(stages)}" if stages else head
 
     def report(self, path: str) -> None:
-        raise NotImplementedError("report() is not there yet; stats() has the numbers")
+        """Writes one HTML page: the verdict, the flow, waits and memory over time, errors."""
+        from penstock.insight import report
+
+        report(path, self)
 
     # Inside.
 

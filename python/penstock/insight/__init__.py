@@ -2,5 +2,6 @@
 
 from penstock.insight._bottleneck import Bottleneck, bottleneck
 from penstock.insight._headspace import Headspace, headspace
+from penstock.insight._report import report
 
-__all__ = ["Bottleneck", "Headspace", "bottleneck", "headspace"]
+__all__ = ["Bottleneck", "Headspace", "bottleneck", "headspace", "report"]

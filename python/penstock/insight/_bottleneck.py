@@ -6,10 +6,10 @@ The rule, in the order in which it is applied:
 2. Batches that are not begun because memory is spent: memory.
 3. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
-4. Why it is slow follows from CPU time. Several Python calls may run, but the threads that
-   make them use about one core together: the GIL. All cores are busy: CPU. Native workers that are
-   busy and use little CPU wait for reads: disk. Otherwise it could do more at a time: concurrency;
-   a source cannot, it is asked for one item after the other.
+4. Why it is slow follows from CPU time. Several Python calls may run, but the threads that make them
+   use about one core together: the GIL. All cores are busy, with our work or that of others: CPU.
+   Native workers that are busy and use little CPU wait for reads: disk. Otherwise it could do more
+   at a time: concurrency; a source cannot, it is asked for one item after the other.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ class Bottleneck:
 
 
 def bottleneck(
-    stats: Sequence[StageStats], *, memory_waits: float = 0.0, cores: int | None = None
+    stats: Sequence[StageStats],
+    *,
+    memory_waits: float = 0.0,
+    cores: int | None = None,
+    load: float | None = None,
 ) -> Bottleneck:
     """The bottleneck of a pipeline or a loader, from its statistics.
 
@@ -54,6 +58,7 @@ def bottleneck(
         stats: As `Pipeline.stats()` gives them, the sink last.
         memory_waits: Seconds in which a batch was not begun for want of memory.
         cores: How many there are; None: as many as this process may use.
+        load: How many threads want to run on the machine; None: the load of the last minute.
 
     >>> from penstock.insight import bottleneck
     >>> from penstock.pipeline import PipelineBuilder
@@ -96,11 +101,17 @@ def bottleneck(
     most = max(one.task_seconds for one in stages)
     workers = [one for one in stages if one.task_seconds >= _GOOD_PART * most]
     slowest = min(workers, key=lambda one: (one.waiting + one.blocked, -one.task_seconds))
-    return _why(slowest, stages, sink, wait, cores)
+    load = os.getloadavg()[0] if load is None else load
+    return _why(slowest, stages, sink, wait, cores, load)
 
 
 def _why(
-    slowest: StageStats, stages: Sequence[StageStats], sink: StageStats, wait: float, cores: int
+    slowest: StageStats,
+    stages: Sequence[StageStats],
+    sink: StageStats,
+    wait: float,
+    cores: int,
+    load: float,
 ) -> Bottleneck:
     elapsed, name = sink.elapsed, slowest.name
     of_all = slowest.task_seconds / max(sum(one.task_seconds for one in stages), 1e-9)
@@ -136,7 +147,17 @@ def _why(
             "Let it give names or positions only, and do the work in a stage behind it, several at "
             "a time; or merge several sources.",
         )
-    if not slowest.python and sink.process_cpu < _NATIVE_AT_REST * slowest.task_seconds:
+    resting = not slowest.python and sink.process_cpu < _NATIVE_AT_REST * slowest.task_seconds
+    if resting and load > 1.5 * cores:
+        return Bottleneck(
+            "cpu",
+            name,
+            wait,
+            f"{about} Other programs keep the cores busy (load {load:.1f} on {cores} cores), so "
+            f"{name} waits for its turn.",
+            "Measure again when they are done.",
+        )
+    if resting:
         return Bottleneck(
             "disk",
             name,

@@ -79,8 +79,11 @@ def test_all_cores_busy_is_cpu():
 
 def test_native_work_without_cpu_time_waits_for_reads():
     stages = [stage("src", 0.1, blocked=9.8), stage("fetch", 39.0, 4, python=False)]
-    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4)
+    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4, load=1.0)
     assert (found.kind, found.stage) == ("disk", "fetch")
+    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4, load=9.0)
+    assert found.kind == "cpu"
+    assert "Other programs" in found.reason
 
 
 def test_a_source_that_is_asked_all_the_time():

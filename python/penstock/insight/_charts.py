@@ -1,0 +1,97 @@
+"""The drawings of a report: the flow, and curves over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from penstock.data._history import Point
+from penstock.insight import _svg
+from penstock.pipeline import StageStats
+
+# Narrow, so that the words can be read on a phone.
+_WIDTH = 440
+_ROW, _BOX = 66, 48
+_BAR_LEFT, _BAR_RIGHT = 12, 428
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 424, 10, 130
+
+
+def duration(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def size(count: float) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def flow(stages: Sequence[StageStats], hot: str | None) -> str:
+    """From the source down to the consumer: what each stage did with its time."""
+    most = max((one.throughput for one in stages), default=0.0) or 1.0
+    parts = []
+    for i, one in enumerate(stages):
+        top = i * _ROW + 4
+        if i > 0:
+            width = 4 + 56 * min(stages[i - 1].throughput / most, 1.0)
+            gap = _ROW - _BOX
+            parts.append(_svg.rect((_WIDTH - width) / 2, top - gap, width, gap, "band"))
+        parts.append(_svg.rect(4, top, _WIDTH - 8, _BOX, "hot" if one.name == hot else "box"))
+        parts.append(_svg.text(_BAR_LEFT, top + 18, one.name[:32], kind="name"))
+        words = f"{one.throughput:,.0f} items/s"
+        if one.readiness is None:
+            words += f", {duration(one.mean)} each"
+            parts += _bar(one, top + 27)
+        else:
+            words = f"your loop: {one.readiness:.0%} ready, waited {_share(one, one.waiting):.0%}"
+        parts.append(_svg.text(_BAR_RIGHT, top + 18, words, "end"))
+    return _svg.picture(_WIDTH, len(stages) * _ROW, "", parts, "the flow, stage by stage")
+
+
+def _share(one: StageStats, seconds: float) -> float:
+    return min(seconds / one.elapsed, 1.0) if one.elapsed > 0 else 0.0
+
+
+def _bar(one: StageStats, top: float) -> list[str]:
+    busy = _share(one, one.task_seconds / max(one.concurrency, 1))
+    waiting = min(_share(one, one.waiting), 1 - busy)
+    blocked = min(_share(one, one.blocked), 1 - busy - waiting)
+    parts, left = [_svg.rect(_BAR_LEFT, top, _BAR_RIGHT - _BAR_LEFT, 12, "band")], float(_BAR_LEFT)
+    for share, kind in ((busy, "work"), (waiting, "wait"), (blocked, "blocked")):
+        width = share * (_BAR_RIGHT - _BAR_LEFT)
+        parts.append(_svg.rect(left, top, width, 12, kind))
+        left += width
+    return parts
+
+
+def waits(points: Sequence[Point]) -> str:
+    """How long each batch was waited for, over time."""
+    return _curve(points, [point.wait / point.batches for point in points], duration)
+
+
+def memory(points: Sequence[Point]) -> str:
+    return _curve(points, [float(point.memory) for point in points], size)
+
+
+def _curve(points: Sequence[Point], values: Sequence[float], words: Callable[[float], str]) -> str:
+    begin, end = points[0].time, points[-1].time
+    top = max(max(values), 1e-9)
+
+    def x(time: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (time - begin) / max(end - begin, 1e-9)
+
+    def y(value: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * value / top
+
+    parts = []
+    for tick in _svg.ticks(top, 3):
+        parts.append(_svg.line([(_LEFT, y(tick)), (_RIGHT, y(tick))], "grid"))
+        parts.append(_svg.text(_LEFT - 6, y(tick) + 4, words(tick) if tick else "0", "end"))
+    for tick in _svg.ticks(end - begin, 6):
+        parts.append(_svg.text(x(begin + tick), _BOTTOM + 18, f"{tick:g} s", "middle"))
+    curve = [(x(point.time), y(value)) for point, value in zip(points, values, strict=True)]
+    parts.append(_svg.line(curve, "curve"))
+    return _svg.picture(_WIDTH, _BOTTOM + 26, "", parts, "over time")

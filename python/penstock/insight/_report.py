@@ -1,0 +1,152 @@
+"""The report: one HTML page that needs nothing else, with the verdict first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import penstock
+from penstock.insight import _charts, _plot
+from penstock.insight._bottleneck import Bottleneck, bottleneck
+from penstock.pipeline import StageStats
+
+if TYPE_CHECKING:
+    from penstock.insight._headspace import Headspace
+
+_STYLE = """
+:root{--paper:#fff;--ink:#1d2329;--soft:#69737d;--line:#dfe3e8;--fill:#f4f6f8;
+--work:#b4540a;--wait:#c9d3dd;--blocked:#8aa0b4;--good:#0a6b4f;--shade:#e8f2ee}
+@media(prefers-color-scheme:dark){:root{--paper:#14181c;--ink:#e6e9ec;--soft:#98a2ab;
+--line:#30373e;--fill:#1d2329;--work:#f08a3c;--wait:#38434d;--blocked:#5c7186;--good:#4cc79a;
+--shade:#1b2a25}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+main{max-width:60rem;margin:0 auto;padding:1.5rem 1rem 4rem}
+h1{font-size:1rem;font-weight:600;color:var(--soft);margin:0}
+h2{font-size:1.1rem;margin:2.5rem 0 .5rem}
+.verdict{font-size:1.5rem;line-height:1.35;font-weight:600;margin:.4rem 0}
+.advice{margin:.2rem 0 0}.soft{color:var(--soft)}
+svg{width:100%;max-width:44rem;height:auto;display:block}
+svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .label{fill:var(--soft)}
+svg .name{font-weight:600}svg .title{display:none}svg .paper{fill:none}
+.work{fill:var(--work)}.wait{fill:var(--wait)}.blocked{fill:var(--blocked)}
+.band{fill:var(--line)}.box{fill:var(--fill);stroke:var(--line)}
+.hot{fill:var(--fill);stroke:var(--work);stroke-width:2}
+.grid{stroke:var(--line);fill:none}.curve{stroke:var(--work);fill:none;stroke-width:1.5}
+.cachedphase{fill:var(--shade)}.real{fill:var(--work)}.cached{fill:var(--good)}
+.mean{stroke:var(--soft);fill:none;stroke-dasharray:4 3}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
+th,td{text-align:right;padding:.3rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}
+th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:500}
+"""
+
+
+class Measured(Protocol):
+    """A pipeline or a loader."""
+
+    def stats(self) -> Any: ...
+
+
+def report(path: str, measured: Measured, *, headspace: Headspace | None = None) -> None:
+    """Writes what a pipeline or a loader has measured of itself as one HTML page.
+
+    The page needs no network. It begins with the verdict; then the flow, stage by stage, and what a
+    headspace run has found if one is given. A loader adds waits and memory over time, and errors.
+
+    >>> import penstock as ps
+    >>> from penstock.insight import report
+    >>> loader = ps.from_list(range(100)).batch(10).loader()
+    >>> for batch in loader:
+    ...     pass
+    >>> report("report.html", loader)
+    """
+    Path(path).write_text(page(measured, headspace), encoding="utf-8")
+
+
+def page(measured: Measured, headspace: Headspace | None = None) -> str:
+    stats = measured.stats()
+    stages: Sequence[StageStats] = stats["stages"] if isinstance(stats, dict) else stats
+    if not stages:
+        raise ValueError("report: nothing has run yet; read some batches first")
+    found = bottleneck(stages)
+    sections = [_verdict(found, stages, headspace), _flow(stages, found)]
+    if headspace is not None:
+        sections.append(_section("Step times", _plot.draw(headspace)))
+    history = getattr(measured, "_history", None)
+    if history is not None and len(history.points()) > 1:
+        sections.append(_section("Waiting for a batch", _charts.waits(history.points())))
+        sections.append(_section("Memory in use", _charts.memory(history.points())))
+    errors = measured.errors() if hasattr(measured, "errors") else []
+    sections.append(_errors(errors, stages))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>Penstock report</title><style>{_STYLE}</style></head><body><main>"
+        f"<h1>Penstock {escape(penstock.__version__)} report</h1>{''.join(sections)}"
+        "</main></body></html>\n"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{body}</section>"
+
+
+def _verdict(found: Bottleneck, stages: Sequence[StageStats], headspace: Headspace | None) -> str:
+    sink = stages[-1]
+    lines = [f'<p class="verdict" id="verdict">{escape(found.reason)}</p>']
+    lines.append(f'<p class="advice">{escape(found.advice)}</p>')
+    if headspace is not None:
+        words = "<br>".join(escape(line) for line in str(headspace).splitlines())
+        lines.append(f'<p id="headspace">{words}</p>')
+    lines.append(
+        f'<p class="soft">{sink.items_out:,} items in {sink.elapsed:.1f} s; '
+        f"{sink.readiness or 0:.0%} of the requests found one waiting.</p>"
+    )
+    return f"<section>{''.join(lines)}</section>"
+
+
+def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
+    head = ("stage", "items/s", "p50", "p99", "at a time", "waiting", "blocked", "queue", "GIL")
+    rows = []
+    for one in stages[:-1]:
+        elapsed = max(one.elapsed, 1e-9)
+        cells = (
+            one.name,
+            f"{one.throughput:,.0f}",
+            _charts.duration(one.p50),
+            _charts.duration(one.p99),
+            f"{one.task_seconds / elapsed:.1f} of {one.concurrency}",
+            f"{one.waiting / elapsed:.0%}",
+            f"{one.blocked / elapsed:.0%}",
+            f"{one.queue_mean:.1f} of {one.queue_capacity}",
+            f"{one.gil_wait / elapsed:.0%}",
+            f"{one.failures:,}",
+        )
+        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    names = "".join(f"<th>{escape(name)}</th>" for name in (*head, "failed"))
+    table = f'<div class="scroll"><table id="stages"><tr>{names}</tr>{"".join(rows)}</table></div>'
+    note = (
+        '<p class="soft">Bars: at work, waiting for input, blocked by the next stage. The wider '
+        "the band between two stages, the more items pass.</p>"
+    )
+    return _section("The flow", _charts.flow(stages, found.stage) + note + table)
+
+
+def _errors(errors: Sequence[Any], stages: Sequence[StageStats]) -> str:
+    failures = sum(one.failures for one in stages)
+    if not errors and not failures:
+        return _section("Errors", "<p>None.</p>")
+    if not errors:
+        return _section("Errors", f"<p>{failures:,} tasks failed; the log names them.</p>")
+    rows = "".join(
+        f"<tr><td>{escape(error.sample)}</td><td>{error.epoch}</td><td>{error.position:,}</td>"
+        f"<td>{escape(error.error)}</td></tr>"
+        for error in errors[:100]
+    )
+    more = f"<p>And {len(errors) - 100:,} more.</p>" if len(errors) > 100 else ""
+    head = "<tr><th>sample</th><th>epoch</th><th>position</th><th>error</th></tr>"
+    table = f'<div class="scroll"><table id="errors">{head}{rows}</table></div>'
+    return _section("Errors", table + more)

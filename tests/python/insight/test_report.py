@@ -1,0 +1,129 @@
+"""The report: what is on the page, and how a browser takes it."""
+
+import shutil
+import subprocess
+import time
+from html.parser import HTMLParser
+
+import penstock as ps
+import pytest
+from penstock import io
+from penstock.data._history import History
+from penstock.insight import headspace, report
+from penstock.pipeline import PipelineBuilder
+
+VOID = {"meta", "br", "rect", "circle", "polyline"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in order; collects ids, text and addresses."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.words, self.links = [], [], "", []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def pictures(count, bad):
+    import numpy as np
+
+    picture = io.encode_image(np.zeros((40, 60, 3), np.uint8), "jpeg")
+    return [{"image": b"<no picture>" if i == bad else picture} for i in range(count)]
+
+
+@pytest.fixture
+def loader():
+    plan = ps.from_list(pictures(64, bad=9)).decode_image("image", size=(16, 16)).batch(4)
+    return plan.loader(threads=2, on_error="skip")
+
+
+def test_the_page_of_a_loader_has_everything(loader, tmp_path):
+    found = headspace(loader, lambda batch: time.sleep(0.001), batches=8, phases=2)
+    for _ in loader:
+        pass
+    report(str(tmp_path / "report.html"), loader, headspace=found)
+    page = Page((tmp_path / "report.html").read_text())
+    assert {"verdict", "headspace", "stages", "errors"} <= set(page.ids)
+    assert page.links == []  # nothing is fetched
+    for words in ("The flow", "Step times", "Waiting for a batch", "Memory in use", "fetch"):
+        assert words in page.words
+    assert "A perfect loader would save" in page.words
+    assert "from_list[9]" in page.words or "sample" in page.words
+
+
+def test_loader_report_is_the_same_page(loader, tmp_path):
+    for _ in loader:
+        pass
+    loader.report(str(tmp_path / "a.html"))
+    assert {"verdict", "stages", "errors"} <= set(Page((tmp_path / "a.html").read_text()).ids)
+
+
+def test_the_page_of_a_pipeline(tmp_path):
+    pipeline = PipelineBuilder().add_source(range(9)).pipe(str, name="<b>").add_sink(2)
+    pipeline = pipeline.build(num_threads=1)
+    with pipeline.auto_stop():
+        list(pipeline)
+    report(str(tmp_path / "report.html"), pipeline)
+    page = Page((tmp_path / "report.html").read_text())
+    assert "<b>" in page.words  # names are escaped
+
+
+def test_before_anything_has_run_there_is_nothing_to_report(loader, tmp_path):
+    with pytest.raises(ValueError, match="nothing has run yet"):
+        report(str(tmp_path / "report.html"), loader)
+
+
+def test_a_history_stays_small_and_forgets_nothing():
+    history = History()
+    for i in range(100_000):
+        history.add(float(i), 0.5, i)
+    points = history.points()
+    assert len(points) < 2048
+    assert sum(point.batches for point in points) > 99_000
+    assert points[-1].wait / points[-1].batches == 0.5
+    assert points == sorted(points)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_browser_shows_it_without_complaint(loader, tmp_path, width):
+    for _ in loader:
+        pass
+    loader.report(str(tmp_path / "report.html"))
+    picture = tmp_path / "page.png"
+    done = subprocess.run(
+        [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--window-size={width},1200",
+            f"--screenshot={picture}",
+            (tmp_path / "report.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert "CONSOLE" not in done.stderr
+    shown = io.load_image(str(picture), mode="RGB")
+    assert shown.shape[1] == width
