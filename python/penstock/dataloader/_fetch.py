@@ -9,10 +9,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 Result = list[Any]
-Fetch = Callable[[Any], Result]
+
+
+class Fetch(Protocol):
+    """None is the answer of a worker that leaves the rest of a batch to others."""
+
+    def __call__(self, task: Any, /) -> Result | None: ...
+
+    def refuse(self, task: Any, error: BaseException, /) -> Result | None:
+        """In place of a call, by a worker that could not begin."""
+        ...
 
 
 class MapFetch:
@@ -45,6 +54,9 @@ class MapFetch:
                 doing = f"reading index {shortened(_at(index, len(samples)))}"
             return [number, None, raisable(error, f"{doing}, batch {number}")]
 
+    def refuse(self, task: tuple[int, Any], error: BaseException) -> Result:
+        return [task[0], None, error]
+
 
 class CollateFetch:
     """Collates what an iterable dataset has given."""
@@ -60,6 +72,9 @@ class CollateFetch:
             return [number, self._collate(data), None]
         except BaseException as problem:
             return [number, None, raisable(problem, f"collating batch {number}")]
+
+    def refuse(self, read: Result, error: BaseException) -> Result:
+        return [read[0], None, error]
 
 
 def read_batches(

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.dataloader._fetch import Result, raisable
 
 
-def pin_function(loader: Any) -> Callable[[Result], Result] | None:
+def pin_function(loader: Any) -> Callable[[Any], Any] | None:
     """Copies the tensors of a batch to pinned memory, as torch does; None if that is not wanted."""
     import torch
 
@@ -31,14 +31,17 @@ def pin_function(loader: Any) -> Callable[[Result], Result] | None:
         return None
     from torch.utils.data._utils.pin_memory import pin_memory
 
-    def pin(result: Result) -> Result:
+    return lambda batch: pin_memory(batch, device.type)  # type: ignore[no-untyped-call]
+
+
+def on_results(pin: Callable[[Any], Any]) -> Callable[[Result], Result]:
+    def finish(result: Result) -> Result:
         number, batch, error = result
         if error is not None:
             return result
         try:
-            pinned = pin_memory(batch, device.type)  # type: ignore[no-untyped-call]
-            return [number, pinned, None]
+            return [number, pin(batch), None]
         except BaseException as problem:
             return [number, None, raisable(problem, f"pinning batch {number}")]
 
-    return pin
+    return finish

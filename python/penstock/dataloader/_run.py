@@ -29,7 +29,7 @@ class Run(Protocol):
 class InlineRun:
     """Nothing happens before the loop asks for it, and nothing beside it."""
 
-    def __init__(self, tasks: Iterable[Any], fetch: Fetch) -> None:
+    def __init__(self, tasks: Iterable[Any], fetch: Callable[[Any], Result]) -> None:
         self._results: Iterator[Result] = map(fetch, tasks)
 
     def __next__(self) -> Result:
@@ -51,8 +51,8 @@ class PipelineRun:
         workers: Workers | None,
         buffer: int,
         in_order: bool,
-        finish: Callable[[Result], Result] | None,
         timeout: float,
+        finish: Callable[[Result], Result] | None = None,
     ) -> None:
         builder = PipelineBuilder().add_source(source)
         builder.pipe(
@@ -110,7 +110,9 @@ class FedRun:
         for _ in range(ahead):
             self._feed_one()
         given = source(iter(self._feed.get, None))
-        self._run = PipelineRun(given, fetch, buffer=ahead, **options)
+        # All that is under way has room, and so have workers that will leave a batch to others.
+        buffer = ahead + options["count"]
+        self._run = PipelineRun(given, fetch, buffer=buffer, **options)
         self.pipeline = self._run.pipeline
 
     def __next__(self) -> Result:

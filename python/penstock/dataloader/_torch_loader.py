@@ -8,12 +8,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
-from penstock.dataloader._fetch import CollateFetch, MapFetch, Result, one_by_one, read_batches
+from penstock.dataloader._fetch import CollateFetch, MapFetch, one_by_one, read_batches
 from penstock.dataloader._iteration import Iteration
-from penstock.dataloader._pin import pin_function
+from penstock.dataloader._pin import on_results, pin_function
 from penstock.dataloader._position import Position
 from penstock.dataloader._progress import Progress
 from penstock.dataloader._run import FedRun, InlineRun, Run
+from penstock.dataloader._shared_batch import SharedFetch
 from penstock.dataloader._torch_class import declared, is_iterable_dataset, with_torch
 from penstock.dataloader._workers import Job, ProcessWorkers, ThreadWorkers, Workers
 
@@ -165,24 +166,29 @@ class PyTorchDataLoader(Generic[T]):
         source = self.batch_sampler if batched else self.sampler
         progress, indices, seed = self._position.begin(self, source)
         tasks = progress.tasks(indices)
-        fetch = MapFetch(self.dataset, batched, self.collate_fn)
         pin = pin_function(self)
+        collate = _then(self.collate_fn, pin)
         if self.num_workers == 0:
-            return self._iteration(InlineRun(tasks, _then(fetch, pin)), progress)
+            fetch = MapFetch(self.dataset, batched, collate)
+            return self._iteration(InlineRun(tasks, fetch), progress)
         workers = self._workers(seed)
-        in_process = isinstance(workers, ProcessWorkers)
-        run = FedRun(
-            tasks,
-            fetch if in_process else _then(fetch, pin),
-            workers=workers,
-            finish=pin if in_process else None,
-            **self._run_options(),
-        )
+        if isinstance(workers, ProcessWorkers):
+            fetch = MapFetch(self.dataset, batched, self.collate_fn)
+            run = FedRun(
+                tasks,
+                fetch,
+                workers=workers,
+                finish=None if pin is None else on_results(pin),
+                **self._run_options(),
+            )
+        else:
+            shared = SharedFetch(self.dataset, batched, collate, self.num_workers)
+            run = FedRun(tasks, shared, source=shared.dealt, workers=workers, **self._run_options())
         return self._iteration(run, progress, workers)
 
     def _iterate_stream(self) -> Iterator[T]:
         progress = self._position.begin_stream(self)
-        fetch = _then(CollateFetch(self.collate_fn), pin_function(self))
+        fetch = CollateFetch(_then(self.collate_fn, pin_function(self)))
         items = iter(self.dataset) if self.num_workers == 0 else self.dataset
         tasks = read_batches(
             items, self.batch_size, self.drop_last, progress.done, frozenset(progress.ahead)
@@ -195,7 +201,6 @@ class PyTorchDataLoader(Generic[T]):
             fetch,
             source=functools.partial(one_by_one, tasks),
             workers=workers,
-            finish=None,
             **self._run_options(),
         )
         return self._iteration(run, progress, workers)
@@ -301,7 +306,5 @@ def _rebuild(cls: type[PyTorchDataLoader[Any]], state: dict[str, Any]) -> PyTorc
     return made
 
 
-def _then(
-    fetch: Callable[[Any], Result], finish: Callable[[Result], Result] | None
-) -> Callable[[Any], Result]:
-    return fetch if finish is None else lambda task: finish(fetch(task))
+def _then(collate: Callable[[Any], Any], pin: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    return collate if pin is None else lambda samples: pin(collate(samples))

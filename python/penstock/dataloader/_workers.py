@@ -37,12 +37,12 @@ class ThreadWorkers:
             self._local.error = error
         together.wait()
 
-    def op(self, fetch: Fetch) -> Fetch:
+    def op(self, fetch: Fetch) -> Callable[[Any], Result | None]:
         local = self._local
 
-        def run(task: Any) -> Result:
+        def run(task: Any) -> Result | None:
             error = local.__dict__.pop("error", None)
-            return fetch(task) if error is None else [task[0], None, error]
+            return fetch(task) if error is None else fetch.refuse(task, error)
 
         return run
 
@@ -90,7 +90,7 @@ class ProcessWorkers:
         )
         self.executor.submit(int)  # forks now and here, before there are threads of ours
 
-    def op(self, fetch: Fetch) -> Fetch:
+    def op(self, fetch: Fetch) -> Callable[[Any], Result | None]:
         return _fetch_in_process
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class ProcessWorkers:
 Workers = ThreadWorkers | ProcessWorkers
 
 # In a worker process: what it does, and what went wrong before it could.
-_fetch: Fetch | None = None
+_fetch: MapFetch | None = None
 _error: BaseException | None = None
 
 

@@ -265,6 +265,20 @@ def test_prefetch_is_bounded() -> None:
     assert len(read) == 35  # one batch that was taken, two times three ahead
 
 
+def test_all_workers_read_one_batch_together() -> None:
+    together = threading.Barrier(4, timeout=20)
+
+    class Meeting:
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, index: int) -> int:
+            together.wait()  # all four samples of the only batch are being read
+            return index
+
+    assert lists(PyTorchDataLoader(Meeting(), batch_size=4, num_workers=4)) == [[0, 1, 2, 3]]
+
+
 # ---- errors
 
 
@@ -293,6 +307,25 @@ def test_an_error_of_the_dataset_is_raised_in_its_place(
     assert caught.value.__notes__ == ["PyTorchDataLoader: reading index 5, batch 2"]
     assert next(batches).tolist() == [6, 7]
     assert list(batches) == []
+
+
+def test_of_several_errors_in_a_batch_the_first_one_by_place_is_raised() -> None:
+    class Bad:
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> int:
+            if index in (1, 2, 3):
+                time.sleep(0.01 * (4 - index))  # the last one fails first
+                raise LookupError(index)
+            return index
+
+    for _ in range(5):
+        batches = iter(PyTorchDataLoader(Bad(), batch_size=4, num_workers=4))
+        with pytest.raises(LookupError, match="1") as caught:
+            next(batches)
+        assert caught.value.__notes__ == ["PyTorchDataLoader: reading index 1, batch 0"]
+        assert next(batches).tolist() == [4, 5, 6, 7]
 
 
 @WORKERS
@@ -397,10 +430,12 @@ def test_an_error_of_worker_init_fn_is_raised_in_the_loop() -> None:
     def init(number: int) -> None:
         raise LookupError(f"no worker {number}")
 
-    batches = iter(PyTorchDataLoader(range(9), num_workers=1, worker_init_fn=init))
-    with pytest.raises(LookupError, match="no worker 0") as caught:
-        next(batches)
-    assert caught.value.__notes__ == ["PyTorchDataLoader: worker_init_fn(0)"]
+    for batch_size in (1, 4, None):
+        loader = PyTorchDataLoader(range(9), batch_size, num_workers=2, worker_init_fn=init)
+        batches = iter(loader)
+        with pytest.raises(LookupError, match="no worker") as caught:
+            next(batches)
+        assert caught.value.__notes__[0].startswith("PyTorchDataLoader: worker_init_fn(")
 
 
 def test_threads_are_no_worker_processes() -> None:
