@@ -27,7 +27,7 @@ class Refusing final : public formats::Records {
     into.fields = {{"x", formats::FieldKind::bytes, into.memory.bytes().first(text.size()), 0}};
     return {};
   }
-  std::string name(std::uint64_t index) const override { return "r" + std::to_string(index); }
+  std::string name(std::uint64_t index) const override { return std::to_string(index); }
   std::uint64_t bytes(std::uint64_t) const noexcept override { return 8; }
   std::uint64_t largest() const noexcept override { return 8; }
   std::uint64_t mean_bytes() const noexcept override { return 8; }
