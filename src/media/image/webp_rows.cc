@@ -72,7 +72,7 @@ constexpr std::int64_t kPixels = 1;
 
 #else
 
-// At most 256 bits: with 512 this loop is faster, but the CPU runs all the decoder at a lower clock.
+// At most 256 bits: with 512 this loop is faster, but the rest of the decoder gets a lower clock.
 using U8 = hn::CappedTag<std::uint8_t, 32>;
 using U16 = hn::Repartition<std::uint16_t, U8>;
 using VU8 = hn::Vec<U8>;
