@@ -75,6 +75,18 @@ def test_photographs_decode_to_pillows_pixels(key: tuple[str, str]) -> None:
     assert (io.decode_image(file, mode="BGR") == np.asarray(by_pillow(file))[:, :, ::-1]).all()
 
 
+@pytest.mark.parametrize("name", PHOTOGRAPHS)
+@pytest.mark.parametrize("alpha", [False, True])
+def test_lossy_webp_of_any_size_decodes_to_pillows_pixels(name: str, alpha: bool) -> None:
+    photo = PHOTOGRAPHS[name].convert("RGB")
+    if alpha:
+        photo.putalpha(photo.getchannel("G"))
+    for width, height in [*((n, n % 5 + 1) for n in range(1, 70)), (301, 200), (300, 201)]:
+        file = saved(photo.crop((9, 9, 9 + width, 9 + height)), "WEBP", quality=90, method=0)
+        for mode in ("RGB", "RGBA", "L"):
+            assert (io.decode_image(file, mode=mode) == np.asarray(by_pillow(file, mode))).all()
+
+
 @pytest.mark.parametrize("path", ODD_FILES, ids=lambda path: path.name)
 def test_every_odd_file_decodes_to_pillows_pixels(path: Path) -> None:
     for mode in ("RGB", "RGBA", "L"):
