@@ -10,6 +10,7 @@ void bind_core(nanobind::module_& m);
 void bind_data(nanobind::module_& m);
 void bind_formats(nanobind::module_& m);
 void bind_image(nanobind::module_& m);
+void bind_npy(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
 void bind_tfrecord(nanobind::module_& m);
 void bind_transform(nanobind::module_& m);

@@ -18,9 +18,11 @@
 #include "data_values.h"
 #include "errors.h"
 #include "formats/open.h"
+#include "formats/tokens/tokens.h"
 #include "image_request.h"
 #include "released.h"
 #include "stats_list.h"
+#include "storage/expand.h"
 #include "tfrecord_specs.h"
 
 namespace nb = nanobind;
@@ -57,6 +59,15 @@ Leaf open_leaf(const std::vector<std::string>& names, const std::string& format,
     records.emplace(formats::open_records(names, options));
   }
   return {data::source_of(must(*std::move(records)))};
+}
+
+// `documents`: for each file the tokens at which documents begin; empty: none.
+Leaf token_leaf(const std::vector<std::string>& names, const std::string& dtype,
+                std::uint64_t window, std::uint64_t stride,
+                std::vector<std::vector<std::uint64_t>> documents) {
+  formats::tokens::Options options{must(dtype_named(dtype)), window, stride, std::move(documents)};
+  const std::vector<std::string> paths = must(storage::expand(names));
+  return {data::source_of(must(formats::tokens::open(paths, std::move(options))))};
 }
 
 Leaf array_leaf(const nb::dict& arrays) {
@@ -148,6 +159,8 @@ void bind_leaf(nb::module_& m) {
   nb::class_<Leaf>(m, "Leaf", "Records of one source.")
       .def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a,
                   "verify"_a = true, "mmap"_a = false)
+      .def_static("open_tokens", &token_leaf, "names"_a, "dtype"_a, "window"_a, "stride"_a,
+                  "documents"_a)
       .def_static("of_arrays", &array_leaf, "arrays"_a,
                   nb::sig("def of_arrays(arrays: dict[str, typing.Any]) -> Leaf"))
       .def_static(
@@ -357,6 +370,21 @@ void bind_data(nb::module_& m) {
             plan.add(data::example_step(specs_of(specs)));
           },
           "specs"_a, "Parses the record in field \"data\" as a tf.train.Example.")
+      .def(
+          "tokens",
+          [](PlanBuilder& plan, std::string field, const std::string& dtype, std::size_t window,
+             std::int64_t pad, bool placed) {
+            data::TokenWork work{std::move(field), must(dtype_named(dtype)), window, pad, {}};
+            if (placed) {
+              work.array = plan.slots.size();
+              plan.slots.push_back({DType::int64, {static_cast<std::int64_t>(window)}});
+            } else {
+              plan.row_bytes += window * sizeof(std::int64_t);
+            }
+            plan.add(data::token_step(std::move(work)));
+          },
+          "field"_a, "dtype"_a, "window"_a, "pad"_a, "placed"_a,
+          "The tokens of a window as int64, straight into the batch if placed.")
       .def("image", &add_image, "fields"_a, "request"_a, "ordinal"_a, "box"_a)
       .def(
           "call",

@@ -19,6 +19,7 @@
 #include "formats/tar/tar.h"
 #include "penstock/tensor.h"
 #include "released.h"
+#include "storage/expand.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -346,6 +347,9 @@ void bind_formats(nb::module_& m) {
                 "checksums: bool = False, refresh: bool = False, write_index: bool = True, "
                 "max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records"),
         "Opens files, and indexes what needs it.");
+  m.def(
+      "expand", [](const std::vector<std::string>& names) { return must(storage::expand(names)); },
+      "names"_a, "Names with their patterns expanded.");
   m.def(
       "format_of",
       [](const std::vector<std::string>& names) {

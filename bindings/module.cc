@@ -43,5 +43,6 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_image(m);
   penstock::bindings::bind_formats(m);
   penstock::bindings::bind_tfrecord(m);
+  penstock::bindings::bind_npy(m);
   penstock::bindings::bind_data(m);
 }

@@ -24,6 +24,7 @@
 #include "formats/open.h"
 #include "formats/tfrecord/example.h"
 #include "formats/tfrecord/writer.h"
+#include "released.h"
 #include "tfrecord_specs.h"
 
 namespace nb = nanobind;
@@ -111,7 +112,7 @@ class TFRecordIterator {
                   "another thread is taking from this iterator: give each thread its own"));
     }
     next_ = count_ = 0;
-    const nb::gil_scoped_release released;
+    const Released released;
     for (std::size_t bytes = 0; count_ < kMostRecords && bytes < kMostBytes && !ended_;) {
       Entry& entry = entries_[count_];
       Result<bool> more = stream_->next(entry.record);
@@ -232,7 +233,7 @@ struct TFRecordWriter {
     const BorrowedBytes bytes(record, PyBUF_SIMPLE);
     Status status;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       status = writer->write(bytes.bytes());
     }
     must(status);
@@ -240,7 +241,7 @@ struct TFRecordWriter {
   void close() {
     Status status;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       status = writer->close();
     }
     must(status);

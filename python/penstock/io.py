@@ -26,6 +26,7 @@ from penstock._image_request import (
     as_box,
     make_request,
 )
+from penstock._npy import load_npy, load_npz
 from penstock._tfrecord import (
     TFRecords,
     TFRecordWriter,
@@ -47,6 +48,8 @@ __all__ = [
     "iter_tar",
     "iter_tfrecord",
     "load_image",
+    "load_npy",
+    "load_npz",
     "parse_example",
 ]
 

@@ -47,6 +47,16 @@ Result<StepPtr> decode_step(std::string field, const std::string& kind);
 // The record in field "data" as a tf.train.Example: its features take the place of all fields.
 StepPtr example_step(std::vector<formats::tfrecord::FeatureSpec> specs);
 
+// Tokens as int64; what a window lacks is filled with `pad`.
+struct TokenWork {
+  std::string field;
+  DType dtype = DType::uint16;  // in the file: uint16, uint32 or int32
+  std::size_t window = 0;
+  std::int64_t pad = 0;
+  std::optional<std::size_t> array;  // the slot array, if the result goes straight into the batch
+};
+StepPtr token_step(TokenWork work);
+
 struct ImageField {
   std::string name;
   DecodeOptions options;

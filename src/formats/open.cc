@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::pair<std::string_view, Format> kFormats[] = {
     {"", Format::detect},     {"tar", Format::tar},           {"folder", Format::folder},
-    {"files", Format::files}, {"tfrecord", Format::tfrecord},
+    {"files", Format::files}, {"tfrecord", Format::tfrecord}, {"npy", Format::npy},
+    {"npz", Format::npz},
 };
 
 bool is_folder(const std::string& path) {
@@ -41,6 +42,8 @@ Result<Format> format_of(const std::string& name) {
   if (is_folder(name)) return Format::folder;
   if (name.ends_with(".tar") || is_compressed_tar(name)) return Format::tar;
   if (is_tfrecord(name)) return Format::tfrecord;
+  if (name.ends_with(".npy")) return Format::npy;
+  if (name.ends_with(".npz")) return Format::npz;
   if (is_image_name(name)) return Format::files;
   return Error(
              Code::unsupported,
@@ -86,7 +89,7 @@ Result<Format> format_named(std::string_view name) {
     if (known == name) return format;
   }
   return Error(Code::invalid_argument,
-               "format must be tar, tfrecord, folder or files, not " + std::string(name));
+               "format must be tar, tfrecord, npy, npz, folder or files, not " + std::string(name));
 }
 
 std::string_view name_of(Format format) noexcept {
@@ -123,6 +126,9 @@ Result<std::shared_ptr<const Records>> open_records(const std::vector<std::strin
       return open_files(*paths, options);
     case Format::tfrecord:
       return tfrecord::open_shards(*paths, options);
+    case Format::npy:
+    case Format::npz:
+      return Error(Code::unsupported, "arrays have rows, not records").in_file(paths->front());
     case Format::tar:
     case Format::detect:
       break;

@@ -1,8 +1,37 @@
 #include "storage/source.h"
 
+#include <cstring>
+
 #include "storage/file.h"
 
 namespace penstock::storage {
+namespace {
+
+class MemorySource final : public Source {
+ public:
+  MemorySource(std::span<const std::byte> bytes, std::string name)
+      : bytes_(bytes), name_(std::move(name)) {}
+
+  const std::string& name() const noexcept override { return name_; }
+  Stamp stamp() const noexcept override { return {bytes_.size(), 0}; }
+  Status read(std::uint64_t offset, std::span<std::byte> into) const override {
+    if (offset > bytes_.size() || into.size() > bytes_.size() - offset) {
+      return Error(Code::io, "the read goes beyond the end").in_file(name_);
+    }
+    if (!into.empty()) std::memcpy(into.data(), bytes_.data() + offset, into.size());
+    return {};
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Source> source_over(std::span<const std::byte> bytes, std::string name) {
+  return std::make_shared<MemorySource>(bytes, std::move(name));
+}
 
 void Source::read_batch(std::span<const Read> reads, std::span<Status> outcomes) const {
   for (std::size_t i = 0; i < reads.size(); ++i) {

@@ -54,6 +54,9 @@ class Source {
 // Opens what `name` names: today a path.
 Result<std::shared_ptr<const Source>> open_source(const std::string& name);
 
+// Memory that outlives the source.
+std::shared_ptr<const Source> source_over(std::span<const std::byte> bytes, std::string name);
+
 // The stamp of what `name` names. Fails if that is not a regular file.
 Result<Stamp> stamp_of(const std::string& name);
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock import _core
 from penstock._image_request import make_request
+from penstock._npy import load_npy, load_npz
 from penstock.data._plan import (
     CHANNELS,
     Arrays,
@@ -35,6 +36,8 @@ from penstock.data._plan import (
     Stream,
     Subset,
     Take,
+    Tokens,
+    WidenTokens,
     Zip,
     is_python,
     leaves,
@@ -44,6 +47,10 @@ from penstock.data._rows import Call, EventLoop, default_concurrency, wants_rng
 
 def open_leaf(leaf: Leaf) -> _core.Leaf:
     source = leaf.source
+    if isinstance(source, OpenFiles) and source.format == "npy":
+        return _core.Leaf.of_arrays({"data": load_npy(source.names[0], mmap=True)})
+    if isinstance(source, OpenFiles) and source.format == "npz":
+        return _core.Leaf.of_arrays(load_npz(source.names[0], source.fields or None))
     if isinstance(source, OpenFiles):
         return _core.Leaf.open(
             list(source.names),
@@ -52,6 +59,14 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
             source.checksums,
             source.verify,
             source.mmap,
+        )
+    if isinstance(source, Tokens):
+        return _core.Leaf.open_tokens(
+            list(source.names),
+            source.dtype,
+            source.window,
+            source.stride,
+            [starts.tolist() for starts in source.documents],
         )
     if isinstance(source, Arrays):
         return _core.Leaf.of_arrays(source.arrays)
@@ -261,6 +276,10 @@ def _add(
         native.rename(list(step.names))
     elif isinstance(step, ParseExample):
         native.example(list(step.fields))
+    elif isinstance(step, WidenTokens):
+        name = final("tokens") if final is not None else None
+        stacked = batch is not None and dict(batch.collate).get(name or "", "stack") == "stack"
+        native.tokens("tokens", step.dtype, step.window, step.pad, name is not None and stacked)
     elif isinstance(step, DecodeImage):
         fields = []
         for field, mode, interpolation in zip(

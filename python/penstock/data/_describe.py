@@ -25,6 +25,8 @@ from penstock.data._plan import (
     Step,
     Subset,
     Take,
+    Tokens,
+    WidenTokens,
     Zip,
 )
 from penstock.data._rows import name_of
@@ -65,6 +67,9 @@ def leaf(node: Leaf) -> str:
     if isinstance(source, OpenFiles):
         names = source.names[0] if len(source.names) == 1 else f"{len(source.names)} names"
         return f"open({names})"
+    if isinstance(source, Tokens):
+        names = source.names[0] if len(source.names) == 1 else f"{len(source.names)} names"
+        return f"open({names}, window={source.window}, stride={source.stride or source.window})"
     if isinstance(source, Items):
         return f"from_list({len(source.items)} items)"
     if isinstance(source, Arrays):
@@ -84,6 +89,8 @@ def step(one: Step) -> str:
         return f"decode({', '.join(f'{name} as {kind}' for name, kind in one.fields)})"
     if isinstance(one, ParseExample):
         return f"parse_example({', '.join(f'{name}: {kind}' for name, kind in one.fields)})"
+    if isinstance(one, WidenTokens):
+        return "as int64"
     if isinstance(one, DecodeImage):
         size = "" if one.size is None else f", size={one.size}"
         crop = "" if one.crop is None else f", crop={one.crop}"

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock import _core, io
+from penstock._npy import Rows, load_npy
 from penstock._tfrecord import first_specs
-from penstock.data._plan import Leaf, OpenFiles, ParseExample, PlanError, Stream
+from penstock.data._plan import (
+    Decode,
+    Items,
+    Leaf,
+    OpenFiles,
+    ParseExample,
+    PlanError,
+    Rename,
+    Stream,
+)
 
 _Fields = Sequence[str] | Mapping[str, str] | None
 _UNPACK = "unpack the files, so that they can be indexed: a compressed one is read as it comes"
@@ -34,6 +45,10 @@ def open_files(
     format = format or _core.format_of(list(names))
     if format == "tfrecord":
         return _open_tfrecord(names, fields, checksums, verify, mmap)
+    if format == "npy":
+        return _open_npy(names)
+    if format == "npz" and len(names) > 1:
+        raise PlanError("open: open one .npz file at a time, and concatenate the datasets")
     if isinstance(fields, Mapping):
         raise PlanError(f"open: fields of a {format} have names only: give a list")
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
@@ -58,6 +73,16 @@ def _open_tfrecord(
         read = Sequential(io.iter_tfrecord, list(names), dict(specs) or None, verify=verify)
         return Leaf(Stream(read, "replay", _UNPACK))
     return Leaf(files, (ParseExample(tuple(specs)),) if specs else ())
+
+
+def _open_npy(names: tuple[str, ...]) -> Leaf:
+    """The rows of one file; or, if there are several, each file is a sample."""
+    if len(names) == 1 and os.path.exists(names[0]):
+        array = load_npy(names[0], mmap=True)
+        native = array.flags.c_contiguous and array.dtype.isnative and array.dtype.kind in "biuf"
+        return Leaf(OpenFiles(names, "npy", (), False) if native else Items(Rows(names[0])))
+    files = OpenFiles(names, "files", ("image",), False)
+    return Leaf(files, (Rename((("image", "data"),)), Decode((("data", "npy"),))))
 
 
 def _specs(names: tuple[str, ...], fields: _Fields) -> list[tuple[str, str]]:

@@ -38,6 +38,15 @@ class ParseExample:
 
 
 @dataclass(frozen=True)
+class WidenTokens:
+    """Tokens of a window as int64."""
+
+    dtype: str  # in the file
+    window: int
+    pad: int
+
+
+@dataclass(frozen=True)
 class DecodeImage:
     fields: tuple[str, ...]
     size: tuple[int, int] | None
@@ -66,7 +75,7 @@ class Filter:
     fn: Callable[..., Any]
 
 
-Step: TypeAlias = Select | Rename | Decode | ParseExample | DecodeImage | Map | Filter
+Step: TypeAlias = Select | Rename | Decode | ParseExample | WidenTokens | DecodeImage | Map | Filter
 
 CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 
@@ -80,7 +89,7 @@ def is_python(step: Step) -> bool:
 
 def is_row_work(step: Step) -> bool:
     """A filter after row work is a late one."""
-    return not isinstance(step, Select | Rename)
+    return not isinstance(step, Select | Rename | WidenTokens)
 
 
 # Where records come from.
@@ -94,6 +103,15 @@ class OpenFiles:
     checksums: bool
     verify: bool = True
     mmap: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    names: tuple[str, ...]
+    dtype: str
+    window: int
+    stride: int
+    documents: tuple[Any, ...]  # for each file the tokens at which documents begin; or none
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +143,7 @@ class Cached:
     limit: int  # bytes
 
 
-Source: TypeAlias = OpenFiles | Items | Arrays | Stream | Cached
+Source: TypeAlias = OpenFiles | Tokens | Items | Arrays | Stream | Cached
 
 # The order.
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from penstock.data._files import open_files
 from penstock.data._join import joined
 from penstock.data._plan import Items, Leaf, Mix, PlanError, Stream
+from penstock.data._tokens import open_tokens
 from penstock.data.dataset import Dataset, arrays_dataset, checked_seed
 
 
@@ -19,12 +20,18 @@ def open(
     checksums: bool = False,
     verify: bool = True,
     mmap: bool = False,
+    dtype: str = "uint16",
+    window: int | None = None,
+    stride: int | None = None,
+    documents: Any = None,
+    pad: int = 0,
 ) -> Dataset:
-    """Opens files: a folder of images, tar shards, TFRecord files, a list of image files.
+    """Opens files: a folder of images, tar shards, TFRecord files, arrays, a list of image files.
 
     Args:
         source: A name, a pattern (``train-*.tar``, ``train-{000..146}.tar``) or a list of them.
-        format: "tar", "tfrecord", "folder" or "files"; None: found from the name.
+        format: "tar", "tfrecord", "npy", "npz", "tokens", "folder" or "files"; None: found from the
+            name.
         fields: Read these only. For TFRecord also what they are: ``{"image": "bytes", "box":
             "float[4]"}``, see :func:`penstock.io.parse_example`; left out: what the first record
             has.
@@ -32,6 +39,17 @@ def open(
         verify: Check the checksums that the format itself has.
         mmap: Samples are views of mapped files: nothing is copied, and bytes that nobody looks at
             are not read. A file that becomes shorter meanwhile takes the process down.
+
+    A .npy file's rows are samples, with a field `data`; several .npy files are a sample each. A
+    .npz file has a field for each of its arrays.
+
+    Flat files of tokens (``format="tokens"``) are cut into windows; only they take these:
+        dtype: What is in the files: "uint16", "uint32" or "int32".
+        window: Tokens in a sample, given as int64 in field `tokens`.
+        stride: From the beginning of a window to that of the next; None: no overlap, no gap.
+        documents: No window crosses the end of a document: the token that ends each; or where they
+            begin, an array (or its .npy file) for each file. Adds fields `length` and `document`;
+            shorter windows are filled up with `pad`.
 
     What is compressed as a whole is read from front to back: a sequential dataset.
 
@@ -45,6 +63,10 @@ def open(
     names = tuple(os.fspath(name) for name in source)
     if not names:
         raise PlanError("open: give at least one name")
+    if format == "tokens":
+        return Dataset(*open_tokens(names, dtype, window, stride, documents, pad))
+    if window is not None or stride is not None or documents is not None:
+        raise PlanError('open: window, stride and documents are for format="tokens"')
     made = Dataset(open_files(names, format, fields, checksums, verify, mmap))
     if not made.sequential:
         made._order()

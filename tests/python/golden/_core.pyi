@@ -341,6 +341,9 @@ class Records:
 def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records:
     """Opens files, and indexes what needs it."""
 
+def expand(names: Sequence[str]) -> list[str]:
+    """Names with their patterns expanded."""
+
 def format_of(names: Sequence[str]) -> str:
     """The format that all of these have: "tar" and the like."""
 
@@ -390,6 +393,12 @@ class TFRecordWriter:
     def write(self, record: Any) -> None: ...
 
     def close(self) -> None: ...
+
+def load_npy(source: Any, mmap: bool) -> Any:
+    """See penstock.io.load_npy."""
+
+def load_npz(source: Any, names: list[str] | None) -> list[tuple[str, Any]]:
+    """See penstock.io.load_npz."""
 
 class ByteView:
     """Bytes of a record; read through a memoryview."""
@@ -444,6 +453,9 @@ class Leaf:
     def open(names: Sequence[str], format: str, fields: Sequence[str], checksums: bool, verify: bool = True, mmap: bool = False) -> Leaf: ...
 
     @staticmethod
+    def open_tokens(names: Sequence[str], dtype: str, window: int, stride: int, documents: Sequence[Sequence[int]]) -> Leaf: ...
+
+    @staticmethod
     def of_arrays(arrays: dict[str, Any]) -> Leaf: ...
 
     @staticmethod
@@ -489,6 +501,9 @@ class RowPlan:
 
     def example(self, specs: Sequence[tuple[str, str]]) -> None:
         """Parses the record in field "data" as a tf.train.Example."""
+
+    def tokens(self, field: str, dtype: str, window: int, pad: int, placed: bool) -> None:
+        """The tokens of a window as int64, straight into the batch if placed."""
 
     def image(self, fields: Sequence[tuple[str, str, str | None, tuple[int, str, str, Sequence[float], Sequence[float]] | None]], request: ImageRequest, ordinal: int, box: str) -> None: ...
 

@@ -1,0 +1,70 @@
+"""Token files: what the user says of them, made into a leaf and the step that widens tokens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock._npy import load_npy
+from penstock.data._plan import Leaf, PlanError, Tokens, WidenTokens
+
+_DTYPES = ("uint16", "uint32", "int32")
+_CHUNK = 1 << 24  # tokens looked at together
+
+
+def open_tokens(
+    names: tuple[str, ...],
+    dtype: str,
+    window: int | None,
+    stride: int | None,
+    documents: Any,
+    pad: int,
+) -> tuple[Leaf, tuple[WidenTokens]]:
+    dtype = np.dtype(dtype).name
+    if dtype not in _DTYPES:
+        raise PlanError(f"open: tokens are {', '.join(_DTYPES)}, not {dtype}")
+    if window is None or window < 1:
+        raise PlanError("open: window is the number of tokens in a sample: give 1 or more")
+    if stride is not None and stride < 1:
+        raise PlanError(f"open: stride is {stride}; give 1 or more")
+    names = tuple(_core.expand(list(names)))
+    starts: tuple[NDArray[np.uint64], ...] = ()
+    if documents is not None:
+        starts = tuple(_starts(names, dtype, documents))
+    leaf = Leaf(Tokens(names, dtype, window, stride or window, starts))
+    return leaf, (WidenTokens(dtype, window, pad),)
+
+
+def _starts(names: Sequence[str], dtype: str, documents: Any) -> list[NDArray[np.uint64]]:
+    """For each file the tokens at which documents begin."""
+    if isinstance(documents, int | np.integer):
+        return [_after(name, dtype, int(documents)) for name in names]
+    if isinstance(documents, str | os.PathLike) or (
+        not isinstance(documents, list | tuple) and np.ndim(documents) == 1
+    ):
+        documents = [documents]
+    if len(documents) != len(names):
+        raise PlanError(
+            f"open: there are {len(names)} files, but documents for {len(documents)}: give a list "
+            "with an array for each file"
+        )
+    loaded = (load_npy(one) if isinstance(one, str | os.PathLike) else one for one in documents)
+    return [np.asarray(one, np.uint64) for one in loaded]
+
+
+def _after(name: str, dtype: str, end: int) -> NDArray[np.uint64]:
+    """Documents begin at 0 and behind each token `end`, but for the last."""
+    if os.path.getsize(name) < np.dtype(dtype).itemsize:
+        return np.zeros(0, np.uint64)
+    tokens = np.memmap(name, dtype, "r")
+    found = [np.zeros(1, np.uint64)]
+    for first in range(0, len(tokens), _CHUNK):
+        ends = np.flatnonzero(tokens[first : first + _CHUNK] == end)
+        found.append(ends.astype(np.uint64) + np.uint64(first + 1))
+    starts = np.concatenate(found)
+    return starts[starts < len(tokens)]

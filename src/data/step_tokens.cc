@@ -1,0 +1,81 @@
+// Tokens of a window as int64, straight into the batch where there is one.
+#include <algorithm>
+#include <cstring>
+
+#include "data/steps.h"
+
+namespace penstock::data {
+namespace {
+
+template <class T>
+void widen(std::span<const std::byte> from, std::int64_t* to) {
+  const std::size_t count = from.size() / sizeof(T);
+  const std::byte* at = from.data();
+  if (reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0) {
+    const T* tokens = reinterpret_cast<const T*>(at);
+    for (std::size_t i = 0; i < count; ++i) to[i] = tokens[i];
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    T token;
+    std::memcpy(&token, at + i * sizeof(T), sizeof(T));
+    to[i] = token;
+  }
+}
+
+class Tokens final : public RowStep {
+ public:
+  explicit Tokens(TokenWork work) : work_(std::move(work)) {}
+
+  Status run(const RowTask& task, Row& row) const override {
+    Value* value = row.find(work_.field);
+    const Bytes* bytes = value == nullptr ? nullptr : std::get_if<Bytes>(value);
+    if (bytes == nullptr) {
+      return Error(Code::not_found, "the sample has no tokens in a field '" + work_.field + "'");
+    }
+    const std::size_t count = bytes->bytes.size() / size_of(work_.dtype);
+    if (count > work_.window) {
+      return Error(Code::internal, "a window has more tokens than it may have");
+    }
+    const bool placed = work_.array && *work_.array < task.slots.size();
+    Tensor own;
+    std::int64_t* to = nullptr;
+    if (placed) {
+      to = task.slots[*work_.array].data<std::int64_t>() + task.slot * work_.window;
+    } else {
+      Result<Tensor> made = Tensor::empty(task.pool, DType::int64, {std::int64_t(work_.window)});
+      if (!made) return std::move(made).error();
+      own = *std::move(made);
+      to = own.data<std::int64_t>();
+    }
+    switch (work_.dtype) {
+      case DType::uint16:
+        widen<std::uint16_t>(bytes->bytes, to);
+        break;
+      case DType::uint32:
+        widen<std::uint32_t>(bytes->bytes, to);
+        break;
+      default:
+        widen<std::int32_t>(bytes->bytes, to);
+        break;
+    }
+    std::fill(to + count, to + work_.window, work_.pad);
+    if (placed) {
+      *value = Placed{*work_.array};
+    } else {
+      *value = std::move(own);
+    }
+    return {};
+  }
+
+ private:
+  TokenWork work_;
+};
+
+}  // namespace
+
+StepPtr token_step(TokenWork work) {
+  return std::make_shared<Tokens>(std::move(work));
+}
+
+}  // namespace penstock::data

@@ -1,0 +1,258 @@
+"""NumPy's files beside numpy.load: every dtype, order and version; damage; datasets of them."""
+
+import io as pyio
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import penstock as ps
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from penstock import io
+
+DTYPES = [
+    "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "S5", "U3",
+    "M8[ns]", "m8[s]", "V7", ">i4", ">f8", "f16", "c32",
+]  # fmt: skip
+SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (7,), (3, 4), (2, 0, 3), (2, 3, 4, 5)]
+
+
+def saved(array: Any, **options: Any) -> bytes:
+    file = pyio.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def filled(dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 120, size, np.uint8)
+    return np.frombuffer(raw.tobytes(), dtype).reshape(shape)
+
+
+def same(got: Any, wanted: np.ndarray[Any, Any]) -> None:
+    assert got.dtype == wanted.dtype
+    assert got.shape == wanted.shape
+    assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_and_shape_is_what_numpy_loads(dtype: str, tmp_path: Path) -> None:
+    for shape in SHAPES:
+        for order in "CF":
+            array = np.array(filled(dtype, shape), order=order)  # type: ignore[call-overload]
+            data = saved(array)
+            same(io.load_npy(data), array)
+            path = tmp_path / "x.npy"
+            path.write_bytes(data)
+            same(io.load_npy(path), array)
+            same(io.load_npy(path, mmap=True), array)
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_every_version_of_the_header(version: tuple[int, int]) -> None:
+    file = pyio.BytesIO()
+    array = np.arange(5, dtype="f4")
+    np.lib.format.write_array(file, array, version)
+    same(io.load_npy(file.getvalue()), array)
+
+
+def test_records_keep_their_fields() -> None:
+    kind = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", [("x", "S3")])])
+    array = np.frombuffer(bytes(range(11 * 4)), kind)
+    same(io.load_npy(saved(array)), array)
+    named = np.zeros(2, np.dtype([("ü, '|O'", "<f8")]))
+    same(io.load_npy(saved(named)), named)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([{}, None]), np.zeros(2, [("a", "O"), ("b", "i4")])], ids=["plain", "record"]
+)
+def test_objects_are_refused_and_nothing_is_run(array: Any) -> None:
+    with pytest.raises(NotImplementedError, match="holds Python objects"):
+        io.load_npy(saved(array))
+
+
+@pytest.mark.parametrize("cut", [0, 5, 9, 11, 60, 127, 128, 200, 207])
+def test_a_cut_file_is_an_error(cut: int, tmp_path: Path) -> None:
+    data = saved(np.arange(20, dtype="i4"))
+    assert len(data) == 208
+    with pytest.raises(ValueError, match="not a \\.npy array"):
+        io.load_npy(data[:cut])
+    (tmp_path / "x.npy").write_bytes(data[:cut])
+    for mmap in (False, True):
+        with pytest.raises(ValueError, match=r"not a .npy array.*x.npy"):
+            io.load_npy(tmp_path / "x.npy", mmap=mmap)
+
+
+def test_a_shape_of_two_to_the_62_is_an_error() -> None:
+    data = saved(np.arange(20, dtype="i4"))
+    for shape in (
+        b"(4611686018427387904,)",
+        b"(4294967296, 4294967296)",
+        b"(99999999999999999999,)",
+    ):
+        grown = data.replace(b"(20,), }" + b" " * (len(shape) - 5), shape + b", }")
+        assert len(grown) == len(data)
+        with pytest.raises(ValueError, match="not a \\.npy array"):
+            io.load_npy(grown)
+
+
+@given(st.integers(0, 127), st.integers(1, 255))
+@settings(deadline=None, max_examples=300)
+def test_a_damaged_header_is_an_error_or_what_numpy_makes_of_it(at: int, change: int) -> None:
+    array = np.arange(20, dtype="i4")
+    data = bytearray(saved(array))
+    data[at] ^= change
+    try:
+        got = io.load_npy(bytes(data))
+    except (ValueError, NotImplementedError, TypeError):
+        return
+    try:
+        wanted = np.load(pyio.BytesIO(bytes(data)))
+    except Exception:
+        wanted = array  # commas and blanks, of which NumPy is fonder
+    same(got, wanted)
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.npy"):
+        io.load_npy("nowhere.npy")
+
+
+def test_arrays_of_bytes_share_their_memory() -> None:
+    data = bytearray(saved(np.arange(4, dtype="u1")))
+    array = io.load_npy(data)
+    assert not array.flags.writeable
+    data[-1] = 9
+    assert array.tolist() == [0, 1, 2, 9]
+
+
+def test_memory_is_used_again(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(150_000, "f4"))
+    places = set()
+    for _ in range(20):
+        array = io.load_npy(tmp_path / "x.npy")
+        places.add(array.ctypes.data)
+        array[0] = 1
+        del array
+    assert len(places) < 5
+    kept = [io.load_npy(tmp_path / "x.npy") for _ in range(3)]
+    assert len({array.ctypes.data for array in kept}) == 3
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz_is_what_numpy_loads(save: Any, tmp_path: Path) -> None:
+    arrays = {
+        "x": np.arange(1000).reshape(10, 100),
+        "words": np.array(["ä", "bc"]),
+        "one": np.float32(2),
+        "columns": np.asfortranarray(np.ones((3, 5), "i2")),
+        "none": np.zeros((0, 3)),
+    }
+    save(tmp_path / "a.npz", **arrays)
+    for source in (tmp_path / "a.npz", (tmp_path / "a.npz").read_bytes()):
+        got = io.load_npz(source)
+        assert list(got) == list(arrays)
+        for name, array in arrays.items():
+            same(got[name], np.asarray(array))
+        assert list(io.load_npz(source, ["words"])) == ["words"]
+    with pytest.raises(FileNotFoundError, match="no array 'y'"):
+        io.load_npz(tmp_path / "a.npz", ["y"])
+
+
+def test_other_members_of_an_archive_are_bytes(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", saved(np.arange(3)))
+        archive.writestr("notes.txt", "hello")
+        archive.comment = b"a comment"
+    got = io.load_npz(tmp_path / "a.npz")
+    assert got["notes.txt"] == b"hello"
+    assert got["x"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_damage_to_an_archive_never_passes_unnoticed(save: Any) -> None:
+    file = pyio.BytesIO()
+    save(file, x=np.arange(100), y=np.zeros(50))
+    sound = file.getvalue()
+    wanted = io.load_npz(sound)
+    for cut in range(0, len(sound), 7):
+        with pytest.raises(ValueError, match="damaged"):
+            io.load_npz(sound[:cut])
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        data = bytearray(sound)
+        data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        try:
+            got = io.load_npz(bytes(data))
+        except (ValueError, NotImplementedError):
+            continue
+        for name, array in got.items():  # a bit that says nothing: a date, a name
+            if name in wanted:
+                assert np.array_equal(array, wanted[name])
+
+
+def test_a_size_that_lies_takes_no_memory() -> None:
+    file = pyio.BytesIO()
+    np.savez_compressed(file, x=np.arange(100))
+    data = bytearray(file.getvalue())
+    entry = data.rindex(b"PK\x01\x02")
+    data[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFF00)
+    with pytest.raises(ValueError, match=r"size of member 'x\.npy' is wrong"):
+        io.load_npz(bytes(data))
+
+
+# ---- datasets
+
+
+def test_rows_of_an_array_are_samples(tmp_path: Path) -> None:
+    array = np.arange(60, dtype="i2").reshape(20, 3)
+    np.save(tmp_path / "x.npy", array)
+    ds = ps.open(tmp_path / "x.npy")
+    assert len(ds) == 20
+    assert ds[7]["data"].tolist() == [21, 22, 23]
+    rows = np.concatenate([b["data"] for b in pickle.loads(pickle.dumps(ds)).batch(6).loader()])
+    assert rows.dtype == np.int16
+    assert np.array_equal(rows, array)
+    shuffled = np.concatenate([b["data"] for b in ds.shuffle(seed=1).batch(6).loader(threads=2)])
+    assert not np.array_equal(shuffled, array)
+    assert np.array_equal(shuffled[np.argsort(shuffled[:, 0])], array)
+
+
+@pytest.mark.parametrize("kind", ["fortran", ">f4", "c8", "U3"])
+def test_rows_of_other_arrays_are_samples_too(kind: str, tmp_path: Path) -> None:
+    array = np.asfortranarray(np.arange(12.0).reshape(4, 3))
+    if kind != "fortran":
+        array = array.astype(kind)
+    np.save(tmp_path / "x.npy", array)
+    ds = ps.open(tmp_path / "x.npy")
+    assert [sample["data"].tolist() for sample in ds] == array.tolist()
+    (batch,) = ds.batch(4).loader()
+    assert np.array_equal(np.stack(list(batch["data"])), array)
+
+
+def test_several_files_are_a_sample_each(tmp_path: Path) -> None:
+    for i in range(5):
+        np.save(tmp_path / f"{i}.npy", np.full((2, 3), i, "f4"))
+    ds = ps.open(tmp_path / "*.npy")
+    assert len(ds) == 5
+    assert ds[3]["data"].tolist() == [[3.0] * 3] * 2
+    (batch,) = ds.batch(5).loader()
+    assert batch["data"].shape == (5, 2, 3)
+    (tmp_path / "2.npy").write_bytes(b"rubbish")
+    loader = ps.open(tmp_path / "*.npy").batch(5).loader(on_error="skip")
+    assert [batch["data"][:, 0, 0].tolist() for batch in loader] == [[0.0, 1.0, 3.0, 4.0]]
+    assert "2.npy" in str(loader.errors()[0])
+
+
+def test_arrays_of_an_archive_are_fields(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.arange(12).reshape(4, 3), y=np.arange(4))
+    ds = ps.open(tmp_path / "a.npz")
+    assert ds.fields == ["x", "y"]
+    assert ds[2]["x"].tolist() == [6, 7, 8]
+    assert ds[2]["y"] == 2
+    assert ps.open(tmp_path / "a.npz", fields=["y"]).fields == ["y"]
