@@ -35,14 +35,19 @@ def _add_version(commands: Any) -> None:
 
 
 def _add_demo(commands: Any) -> None:
-    def action(_: argparse.Namespace) -> int:
+    def action(options: argparse.Namespace) -> int:
         from penstock import demo  # its imports are only paid for by who runs it
 
-        return demo.main()
+        return demo.main(options.source, options.report)
 
-    commands.add_parser("demo", help="show what it does, on this machine").set_defaults(
-        action=action
+    parser = commands.add_parser(
+        "demo",
+        help="show what it does, on this machine",
+        epilog='example: penstock demo "train-{000..146}.tar"',
     )
+    parser.add_argument("source", nargs="?", help="your own folder of images or shards")
+    parser.add_argument("--report", default="penstock-report.html", help="where the page goes")
+    parser.set_defaults(action=action)
 
 
 def _add_index(commands: Any) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import penstock
 import pytest
 from penstock.cli import main
@@ -27,8 +28,28 @@ def test_without_a_command_it_says_how_to_use_it(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("command", [[sys.executable, "-m", "penstock"], ["penstock"]])
-def test_demo_runs_as_a_command(command: list[str]) -> None:
+def test_demo_runs_as_a_command(command: list[str], tmp_path: Path) -> None:
     command[0] = str(Path(sys.executable).parent / command[0])
-    done = subprocess.run([*command, "demo"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "demo"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     assert f"Penstock {penstock.__version__}" in done.stdout
+    assert "400 samples with" in done.stdout
+    assert "a perfect loader" in done.stdout.lower()
     assert done.stderr == ""
+    assert "verdict" in (tmp_path / "penstock-report.html").read_text()
+
+
+def test_demo_takes_a_folder_of_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from penstock import io
+
+    for i in range(70):
+        (tmp_path / "data" / "abc"[i % 3]).mkdir(parents=True, exist_ok=True)
+        picture = io.encode_image(np.full((50, 60, 3), i, np.uint8), "png")
+        (tmp_path / "data" / "abc"[i % 3] / f"{i}.png").write_bytes(picture)
+    page = tmp_path / "page.html"
+    assert main(["demo", str(tmp_path / "data"), "--report", str(page)]) == 0
+    assert "70 samples with" in capsys.readouterr().out
+    assert page.exists()
+    assert main(["demo", str(tmp_path / "nothing")]) == 1
+    assert "nothing" in capsys.readouterr().out

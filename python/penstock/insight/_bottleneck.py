@@ -6,8 +6,8 @@ The rule, in the order in which it is applied:
 2. Batches that are not begun because memory is spent: memory.
 3. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
-4. Why it is slow follows from CPU time. Several Python calls may run, but the threads that make them
-   use about one core together: the GIL. All cores are busy, with our work or that of others: CPU.
+4. Why it is slow follows from CPU time. Several Python calls may run, but the threads that make
+   them use one core together: the GIL. All cores are busy, with our work or that of others: CPU.
    Native workers that are busy and use little CPU wait for reads: disk. Otherwise it could do more
    at a time: concurrency; a source cannot, it is asked for one item after the other.
 """
