@@ -1,0 +1,131 @@
+"""``penstock demo``: the whole of it on this machine, with the stage table live.
+
+Photographs are cut into samples and packed into tar shards (or your own data is taken), indexed,
+shuffled, decoded, cropped and batched; then it says in words what held the others back, and writes
+a report.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+import penstock
+from penstock import insight
+from penstock.data.dataset import Dataset
+from penstock.data.loader import Loader
+from penstock.demo._shards import pack
+from penstock.pipeline import StageStats
+
+_BATCH = 64
+_SECONDS = 4.0  # of loading
+_SIZE = (224, 224)
+
+
+def main(source: str | None = None, report: str = "penstock-report.html") -> int:
+    """Runs the demo on shards of its own or on `source`, and returns the exit code."""
+    console = Console(highlight=False)
+    cores = len(os.sched_getaffinity(0))
+    console.print(
+        f"[bold]Penstock {penstock.__version__}[/bold] on Python {platform.python_version()}, "
+        f"{cores} cores"
+    )
+    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
+        try:
+            data = _data(console, source, Path(folder))
+            loader = data.loader(on_error="skip")
+            images = _run(console, loader)
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            console.print(f"[bold red]penstock demo: {error}[/bold red]")
+            return 1
+        if images == 0:
+            console.print("[bold red]penstock demo: there is no sample in it[/bold red]")
+            return 1
+        console.print("Headspace, with a training step that takes a millisecond an image ...")
+        found = insight.headspace(loader, _step, batches=20, phases=2, warmup=1)
+        console.print(f"[bold]{found}[/bold]")
+        insight.report(report, loader, headspace=found)
+        console.print(f"All of it as a page: {report}")
+    return 0
+
+
+def _data(console: Console, source: str | None, folder: Path) -> Dataset:
+    if source is None:
+        begun = time.perf_counter()
+        shards = pack(folder)
+        size = sum(Path(shard).stat().st_size for shard in shards)
+        console.print(
+            f"Packed five photographs, cut into samples, into {len(shards)} tar shards, "
+            f"{size / 1e6:.1f} MB: {time.perf_counter() - begun:.1f} s"
+        )
+        source = str(folder / "demo-{0..3}.tar")
+    begun = time.perf_counter()
+    records = penstock.open(source)
+    if records.sequential:
+        raise ValueError(f"{source} can only be read in order; the demo shuffles")
+    console.print(
+        f"Indexed: {len(records):,} samples with {', '.join(records.fields)}; "
+        f"{(time.perf_counter() - begun) * 1e3:.0f} ms"
+    )
+    plan = (
+        records.shuffle(seed=1)
+        .decode_image(size=_SIZE, crop="random_resized", flip=0.5)
+        .batch(_BATCH)
+    )
+    console.print(f"[dim]{plan!r}[/dim]")
+    return plan
+
+
+def _run(console: Console, loader: Loader) -> int:
+    images, shown, begun = 0, 0.0, time.perf_counter()
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        while time.perf_counter() - begun < _SECONDS:
+            before = images
+            for batch in loader:
+                images += len(next(iter(batch.values())))
+                if time.perf_counter() - shown > 0.2:
+                    shown = time.perf_counter()
+                    live.update(_show(loader.stats()["stages"]), refresh=True)
+            if images == before:
+                break
+    seconds = time.perf_counter() - begun
+    stages = loader.stats()["stages"]
+    if stages:
+        console.print(_show(stages))
+        console.print(
+            f"{images:,} images decoded, cropped to {_SIZE[0]}x{_SIZE[1]} and batched in "
+            f"{seconds:.1f} s: {images / seconds:,.0f} a second, {loader.epoch} epochs, "
+            f"{len(loader.errors())} errors."
+        )
+        console.print(f"[bold]{insight.bottleneck(stages)}[/bold]")
+    return images
+
+
+def _step(batch: dict[str, np.ndarray]) -> None:
+    time.sleep(0.001 * len(next(iter(batch.values()))))
+
+
+def _show(stats: Sequence[StageStats]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("stage", "items/s", "task p50", "waiting", "blocked", "queue"):
+        table.add_column(column, justify="left" if column == "stage" else "right")
+    for one in stats:
+        elapsed = max(one.elapsed, 1e-9)
+        table.add_row(
+            one.name,
+            f"{one.throughput:,.0f}",
+            "" if one.readiness is not None else f"{one.p50 * 1e6:,.0f} us",
+            f"{min(1.0, one.waiting / elapsed):.0%}",
+            "" if one.readiness is not None else f"{min(1.0, one.blocked / elapsed):.0%}",
+            f"{one.queue_mean:.1f}/{one.queue_capacity}",
+        )
+    return table
