@@ -52,10 +52,11 @@ def measure_here(case: Case, name: str, count: int) -> None:
     flow = contender_of(name)(pictures, work)
     next(flow)
     begun, cpu = time.perf_counter(), tree_cpu(os.getpid())
-    got = 0
+    got, ended, cpu_ended = 0, begun, cpu
     for batch in flow:
         got += len(batch)
-        ended, cpu_ended = time.perf_counter(), tree_cpu(os.getpid())
+        if got == count:
+            ended, cpu_ended = time.perf_counter(), tree_cpu(os.getpid())
         if work.batch > 1 and tuple(batch.shape[1:]) != work.shape(1)[1:]:
             raise ValueError(f"a batch of shape {tuple(batch.shape)}")
     if got != count:
