@@ -9,7 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,20 +22,19 @@ class ThreadWorkers:
     def __init__(self, count: int, init: Callable[[int], Any] | None) -> None:
         self.executor: Executor = ThreadPoolExecutor(count, "penstock-worker")
         self._local = threading.local()
-        together = threading.Barrier(count)  # a thread that was done would take another's turn
+        self._together = threading.Barrier(count)  # who was done would take another's turn
         for number in range(count):
-            self.executor.submit(self._begin, init, number, together)
+            self.executor.submit(self._begin, init, number)
 
-    def _begin(
-        self, init: Callable[[int], Any] | None, number: int, together: threading.Barrier
-    ) -> None:
+    def _begin(self, init: Callable[[int], Any] | None, number: int) -> None:
         try:
             if init is not None:
                 init(number)
         except BaseException as error:
             error.add_note(f"PyTorchDataLoader: worker_init_fn({number})")
             self._local.error = error
-        together.wait()
+        with suppress(threading.BrokenBarrierError):  # it was closed meanwhile
+            self._together.wait()
 
     def op(self, fetch: Fetch) -> Callable[[Any], Result | None]:
         local = self._local
@@ -47,6 +46,7 @@ class ThreadWorkers:
         return run
 
     def close(self) -> None:
+        self._together.abort()
         self.executor.shutdown(wait=False, cancel_futures=True)
 
 

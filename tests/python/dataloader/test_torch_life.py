@@ -169,6 +169,24 @@ batches = iter(loader)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+def test_loops_that_end_before_their_threads_have_begun() -> None:
+    code = """
+import time
+from penstock.dataloader import PyTorchDataLoader
+
+def begin_slowly(number): time.sleep(0.002 * number)
+
+for turn in range(200):
+    loader = PyTorchDataLoader(range(9), num_workers=5, worker_init_fn=begin_slowly)
+    batches = iter(loader)
+    if turn % 3 == 0:
+        next(batches)
+    del batches
+"""
+    ended = run(code)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_a_forked_child_is_told_and_can_make_its_own() -> None:
     code = """
 import os
