@@ -126,13 +126,10 @@ void PlanBuilder::call(nb::object function, std::string name, int concurrency,
 
 data::PlanPtr PlanBuilder::plan(const data::Order& order, std::vector<data::SourcePtr> sources,
                                 std::uint64_t seed, bool replace) const {
-  // Small records that little is done with are read in groups.
-  constexpr std::uint64_t kSmall = 16 * 1024;
-  bool small = !heavy;
-  for (const data::SourcePtr& source : sources) small = small && source->mean_bytes() <= kSmall;
-  const std::size_t together = small ? 32 : 1;
-  return std::make_shared<const data::LoaderPlan>(data::LoaderPlan{
-      order, std::move(sources), own_steps, segments, slots, row_bytes, together, seed, replace});
+  auto plan = std::make_shared<data::LoaderPlan>(data::LoaderPlan{
+      order, std::move(sources), own_steps, segments, slots, row_bytes, 1, seed, replace});
+  plan->together = data::rows_together(*plan, heavy);
+  return plan;
 }
 
 int PlanBuilder::call_threads() const {

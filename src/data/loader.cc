@@ -15,7 +15,7 @@ struct SomeRows {
 };
 
 // How many rows travel together: as many as can be without a caller going idle for it.
-std::size_t rows_together(std::size_t rows, int concurrency) {
+std::size_t rows_travelling(std::size_t rows, int concurrency) {
   return std::clamp<std::size_t>(rows / (4 * static_cast<std::size_t>(concurrency)), 1, 32);
 }
 
@@ -50,7 +50,7 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
                  [most](BatchPtr batch) {
                    // Counted now: once the last row is out the batch is no longer ours to look at.
                    return [batch, rows = batch->work.size(),
-                           together = rows_together(batch->work.size(), most),
+                           together = rows_travelling(batch->work.size(), most),
                            next = std::size_t{0}]() mutable -> std::optional<SomeRows> {
                      if (next == rows) return std::nullopt;
                      const std::size_t first = next;

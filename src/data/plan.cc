@@ -11,6 +11,12 @@ std::string LoaderPlan::name_of(std::span<const Place> places) const {
   return all;
 }
 
+std::size_t rows_together(const LoaderPlan& plan, bool heavy) {
+  constexpr std::uint64_t kSmall = 16 * 1024;
+  for (const SourcePtr& source : plan.sources) heavy = heavy || source->mean_bytes() > kSmall;
+  return heavy ? 1 : 32;
+}
+
 Status run_steps(std::span<const StepPtr> steps, const RowTask& task, Row& row) {
   for (const StepPtr& step : steps) {
     if (Status status = step->run(task, row); !status) return status;

@@ -59,6 +59,9 @@ struct LoaderPlan {
 };
 using PlanPtr = std::shared_ptr<const LoaderPlan>;
 
+// How many rows one worker reads at once: small records that little is done with go in groups.
+std::size_t rows_together(const LoaderPlan& plan, bool heavy);
+
 // Reads the row at `places`: the records, each carried through the steps of its leaf, side by side.
 Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Place> places,
                 Row& row);
