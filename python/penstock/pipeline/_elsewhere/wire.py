@@ -22,6 +22,9 @@ from typing import Any
 _INLINE = 32 << 10  # larger messages go into a memory file
 _OUT_OF_BAND = 4 << 10  # smaller buffers are pickled with the rest
 _PACKET = 64 << 10
+_MAPPED = (
+    1 << 20
+)  # smaller memory files are copied: that is quicker, and maps are limited in number
 _ALIGNMENT = 64
 
 # kind of message, whether it is in a memory file, and there: size of the pickle, and how many
@@ -121,7 +124,7 @@ class Wire:
         if not in_file:
             return kind, pickle.loads(memoryview(packet)[_HEADER.size :])
         try:
-            memory = memoryview(mmap.mmap(files[0], 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE))
+            memory = _contents(files[0])
         finally:
             os.close(files[0])
         sizes = [_SIZE.unpack_from(memory, _SIZE.size * i)[0] for i in range(count)]
@@ -152,6 +155,17 @@ def _write(file: int, parts: Sequence[memoryview]) -> None:
             done += os.pwrite(file, part[done:], offset + done)
         offset = _aligned(offset + part.nbytes)
     os.ftruncate(file, max(offset, 1))
+
+
+def _contents(file: int) -> memoryview:
+    size = os.fstat(file).st_size
+    if size >= _MAPPED:
+        return memoryview(mmap.mmap(file, size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE))
+    copy = memoryview(bytearray(size))
+    done = 0
+    while done < size:
+        done += os.preadv(file, [copy[done:]], done)
+    return copy
 
 
 def _split(memory: memoryview, sizes: Sequence[int]) -> list[memoryview]:

@@ -116,25 +116,28 @@ class EventRun:
         """Hands out one item for one request; False if there will be none."""
         await self._demand.acquire()
         output = self._graph.output
-        if output.empty():
-            get = asyncio.create_task(output.get())
+        if not output.empty():
+            self._hand_over(await output.get())
+            return True
+        get = asyncio.create_task(output.get())
+        try:
             await asyncio.wait({get, ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
             if not get.done():
-                get.cancel()
-                return False
-            item = get.result()
-        else:
-            item = await output.get()
+                await cancel_all({get})
+            if not get.cancelled():  # it may have come at the last moment
+                self._hand_over(get.result())
+        return not get.cancelled()
+
+    def _hand_over(self, item: Any) -> None:
         self._ready.put((Got.EPOCH_END, None) if item is EPOCH_END else (Got.ITEM, item))
-        return True
 
     def _finish(self) -> None:
         """No more items but those that wait at the sink."""
         output = self._graph.output
         with self._lock:
             while not output.empty():
-                item = output.get_nowait()
-                self._ready.put((Got.EPOCH_END, None) if item is EPOCH_END else (Got.ITEM, item))
+                self._hand_over(output.get_nowait())
             self._end = Got.END if self._failure is None else Got.FAILED
             for _ in range(self._asked):
                 self._ready.put((self._end, None))
