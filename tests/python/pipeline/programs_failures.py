@@ -1,5 +1,7 @@
 """What is dropped, what is raised where, what is logged."""
 
+import threading
+import time
 from fractions import Fraction
 
 from both import always_fails, built, drain, odd_fails, odd_fails_later, part, program, unlogged
@@ -113,11 +115,16 @@ def a_failing_router(p):
 
 @program
 def a_failure_that_nobody_read(p):
-    pipeline = built(p, [p.Pipe(always_fails)], max_failures=0)
-    pipeline.start()
-    import time
+    tried = threading.Event()
 
-    time.sleep(0.3)
+    def fail(x):
+        tried.set()
+        raise KeyError(x)
+
+    pipeline = built(p, [p.Pipe(fail)], max_failures=0)
+    pipeline.start()
+    assert tried.wait(20)
+    time.sleep(0.5)  # until the failure is noticed
     return pipeline.stop()
 
 

@@ -130,8 +130,9 @@ class TestIterate:
         log = tmp_path / "log"
         items = iter(iterate_in_subprocess(partial(counting, log), buffer_size=3))
         assert next(items) == 0
-        time.sleep(0.5)
-        assert 3 <= len(log.read_text().split()) <= 5
+        assert wait_until(lambda: len(log.read_text().split()) >= 4)
+        time.sleep(0.2)
+        assert len(log.read_text().split()) <= 5
 
     @pytest.mark.parametrize("shape", [(), (3,), (5000,), (1 << 20,), (0, 4)])
     def test_arrays_arrive_whole_and_can_be_written(self, shape):

@@ -57,11 +57,12 @@ def test_what_waits_at_the_sink_can_be_read_after_stop():
     pipeline = endless(sink=5)
     pipeline.start()
     got = [pipeline.get_item(timeout=20)]
-    time.sleep(0.2)
+    deadline = time.monotonic() + 20
+    while pipeline.stats()[-1].queue_size < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
     pipeline.stop()
     got += list(pipeline)
-    assert sorted(got) == list(range(len(got)))
-    assert len(got) >= 5
+    assert len(set(got)) == len(got) >= 6
     with pytest.raises(EOFError):
         pipeline.get_item()
 
