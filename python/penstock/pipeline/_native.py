@@ -40,6 +40,8 @@ class NativeRun:
         abandoned = self._engine.stop(max(0.0, deadline - time.monotonic()))
         if abandoned is not None:
             _LOG.warning("%s", abandoned)
+        if _LOG.isEnabledFor(logging.INFO):
+            _LOG.info("The pipeline has ended.\n%s", _stats.table(self.stats()))
 
     def take(self, timeout: float) -> tuple[int, Any]:
         return self._engine.take(timeout)

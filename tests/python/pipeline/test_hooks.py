@@ -101,6 +101,14 @@ def test_the_usual_classes_log_their_lines(caplog):
     assert "Occupancy rate: " in caplog.text
 
 
+def test_a_native_pipeline_logs_its_table_at_the_end(caplog):
+    caplog.set_level(logging.INFO, "penstock.pipeline")
+    drain(PipelineBuilder().add_source(range(5)).pipe(abs))
+    (record,) = caplog.records
+    assert record.message.startswith("The pipeline has ended.\nstage ")
+    assert ":1:abs " in record.message
+
+
 def test_percentiles_are_close():
     times = Times()
     for i in range(1, 1001):
