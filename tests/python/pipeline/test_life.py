@@ -351,7 +351,8 @@ def test_what_waited_at_the_sink_can_be_read_after_stop_without_a_gap(sink):
     pipeline = pipeline.build(num_threads=1)
     pipeline.start()
     got = [pipeline.get_item(timeout=30) for _ in range(501)]
-    time.sleep(0.02)
+    while pipeline.stats()[-1].queue_size == 0:
+        time.sleep(0.001)
     pipeline.stop()
     with contextlib.suppress(EOFError):
         while True:
