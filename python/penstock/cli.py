@@ -1,6 +1,7 @@
 """The command ``penstock``. A subcommand is one function that adds its parser and its action."""
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="penstock", description="A data-loading engine for model training."
     )
     commands = parser.add_subparsers(metavar="command", required=True)
-    for add in (_add_version, _add_demo, _add_index):
+    for add in (_add_version, _add_demo, _add_doctor, _add_index):
         add(commands)
     options = parser.parse_args(arguments)
     code: int = options.action(options)
@@ -27,11 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _add_version(commands: Any) -> None:
-    def action(_: argparse.Namespace) -> int:
-        print(f"penstock {penstock.__version__}")
+    def action(options: argparse.Namespace) -> int:
+        version = penstock.__version__
+        print(json.dumps({"version": version}) if options.json else f"penstock {version}")
         return 0
 
-    commands.add_parser("version", help="print the version").set_defaults(action=action)
+    parser = commands.add_parser("version", help="print the version")
+    parser.add_argument("--json", action="store_true", help="for machines to read")
+    parser.set_defaults(action=action)
 
 
 def _add_demo(commands: Any) -> None:
@@ -47,6 +51,28 @@ def _add_demo(commands: Any) -> None:
     )
     parser.add_argument("source", nargs="?", help="your own folder of images or shards")
     parser.add_argument("--report", default="penstock-report.html", help="where the page goes")
+    parser.set_defaults(action=action)
+
+
+def _add_doctor(commands: Any) -> None:
+    def action(options: argparse.Namespace) -> int:
+        from penstock import doctor
+
+        try:
+            found = doctor.examine(options.source)
+        except (OSError, ValueError, NotImplementedError) as error:
+            print(f"penstock doctor: {error}", file=sys.stderr)
+            return 1
+        print(json.dumps(doctor.as_dict(found)) if options.json else doctor.words(found))
+        return 0
+
+    parser = commands.add_parser(
+        "doctor",
+        help="what this machine and this build can do; with a dataset, a measurement",
+        epilog='example: penstock doctor "train-{000..146}.tar"',
+    )
+    parser.add_argument("source", nargs="?", help="a dataset to measure")
+    parser.add_argument("--json", action="store_true", help="for machines to read")
     parser.set_defaults(action=action)
 
 

@@ -200,7 +200,8 @@ void Collator::learn(const Row& row) {
     Kind kind;
     kind.name = field.name;
     kind.type = field.value.index();
-    const auto wanted = options_.fields.find(field.name);
+    auto wanted = options_.fields.find(field.name);
+    if (wanted == options_.fields.end()) wanted = options_.fields.find(kAllFields);
     if (wanted != options_.fields.end()) kind.gather = wanted->second;
     if (const Placed* placed = std::get_if<Placed>(&field.value)) kind.array = placed->array;
     if (const Tensor* array = std::get_if<Tensor>(&field.value)) {

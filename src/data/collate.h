@@ -18,6 +18,8 @@
 
 namespace penstock::data {
 
+inline constexpr const char* kAllFields = "*";
+
 enum class Gather : std::uint8_t {
   stack,   // all rows have one shape
   pad,     // filled with zeros up to the longest, in each dimension
@@ -26,7 +28,7 @@ enum class Gather : std::uint8_t {
 };
 
 struct CollateOptions {
-  std::map<std::string, Gather> fields;  // others: stack
+  std::map<std::string, Gather> fields;  // others: that of kAllFields, or stack
   bool mask = false;                     // adds "_valid"
   // For images that come as arrays of uint8, height x width x channels.
   std::map<std::string, FinishSpec> images;  // sizes are those of the rows

@@ -1,5 +1,6 @@
 """The command `penstock`."""
 
+import json
 import re
 import subprocess
 import sys
@@ -53,3 +54,28 @@ def test_demo_takes_a_folder_of_images(tmp_path: Path, capsys: pytest.CaptureFix
     assert page.exists()
     assert main(["demo", str(tmp_path / "nothing")]) == 1
     assert "nothing" in capsys.readouterr().out
+
+
+def test_doctor_says_what_the_machine_can_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert f"penstock {penstock.__version__}" in text
+    assert "cores: " in text
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["machine"]["cores"] >= 1
+    assert found["measured"] is None
+
+
+def test_doctor_measures_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from penstock import io
+
+    picture = io.encode_image(np.zeros((50, 60, 3), np.uint8), "png")
+    for i in range(30):
+        (tmp_path / f"{i}.png").write_bytes(picture)
+    assert main(["doctor", str(tmp_path), "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)["measured"]
+    assert measured["samples"] == 30
+    assert measured["rate"] > 0
+    assert main(["doctor", str(tmp_path / "nothing")]) == 1
+    assert "nothing" in capsys.readouterr().err

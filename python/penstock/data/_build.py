@@ -278,7 +278,7 @@ def _add(
         native.example(list(step.fields))
     elif isinstance(step, WidenTokens):
         name = final("tokens") if final is not None else None
-        stacked = batch is not None and dict(batch.collate).get(name or "", "stack") == "stack"
+        stacked = batch is not None and batch.gather(name or "") == "stack"
         native.tokens("tokens", step.dtype, step.window, step.pad, name is not None and stacked)
     elif isinstance(step, DecodeImage):
         fields = []
@@ -288,7 +288,7 @@ def _add(
             name = final(field) if final is not None else None
             slot = None
             if name is not None and batch is not None and CHANNELS[mode] > 0:
-                listed = dict(batch.collate).get(name, "stack") != "stack"
+                listed = batch.gather(name) != "stack"
                 slot = None if listed else _finish(batch, name, mode)
             fields.append((field, mode, interpolation, slot))
         options: Any = dict(step.options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 
 class PlanError(ValueError):
@@ -241,6 +241,9 @@ def over_leaves(node: Node, change: Callable[[Leaf], Leaf]) -> Node:
 
 # Batches.
 
+Gather = Literal["list", "pad", "ragged", "stack"]
+ALL_FIELDS = "*"  # in collate: those that are not named
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -255,6 +258,11 @@ class Batch:
     collate: tuple[tuple[str, str], ...] = ()
     maps: tuple[Callable[..., Any], ...] = field(default=())
     device: str | None = None
+
+    def gather(self, name: str) -> str:
+        """How the rows of a field become one value."""
+        collate = dict(self.collate)
+        return collate.get(name, collate.get(ALL_FIELDS, "stack"))
 
     def of(self, option: str, name: str) -> Any:
         """layout, dtype, mean or std of a field: one for all, or a dict by field."""

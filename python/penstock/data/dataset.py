@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, get_args, overload
 
 from penstock import _core
 from penstock.data import _describe, _fields, _stream
@@ -16,12 +16,14 @@ from penstock.data._explain import explain
 from penstock.data._images import image_step
 from penstock.data._join import joined
 from penstock.data._plan import (
+    ALL_FIELDS,
     Arrays,
     Batch,
     Cached,
     Concat,
     Decode,
     Filter,
+    Gather,
     Items,
     Leaf,
     Map,
@@ -366,7 +368,7 @@ class Dataset:
         dtype: Any = "uint8",
         mean: Any = None,
         std: Any = None,
-        collate: Mapping[str, Literal["list", "pad", "ragged", "stack"]] | None = None,
+        collate: Gather | Mapping[str, Gather] | None = None,
     ) -> Dataset:
         """Batches of `size` rows, per rank.
 
@@ -376,7 +378,8 @@ class Dataset:
                 "short": as it falls.
             mask: Add a bool field ``_valid``: false for rows that only fill up.
             layout, dtype, mean, std: Of fields made by decode_image; a dict gives them by field.
-            collate: By field, for rows that differ in shape: "pad", "ragged" or "list".
+            collate: For rows that differ in shape: "pad", "ragged" or "list"; a dict gives it by
+                field.
         """
         self._before_batch("batch")
         if size < 1:
@@ -385,7 +388,13 @@ class Dataset:
             raise PlanError(f'batch: ends is {ends!r}; give "pad" or "short"')
         if (mean is None) != (std is None):
             raise PlanError("batch: mean and std go together")
-        gathers = tuple((collate or {}).items())
+        by_field = {ALL_FIELDS: collate} if isinstance(collate, str) else dict(collate or {})
+        for how in by_field.values():
+            if how not in ("list", "pad", "ragged", "stack"):
+                raise PlanError(
+                    f'batch: collate is {how!r}; give "list", "pad", "ragged" or "stack"'
+                )
+        gathers = tuple(by_field.items())
         return self._like(
             batch=Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
         )

@@ -319,3 +319,15 @@ def test_whoever_holds_a_batch_owns_it():
     kept.clear()
     gc.collect()
     assert loader.stats()["memory"]["held_by_user"] == 0
+
+
+def test_collate_as_one_word_is_for_all_fields():
+    rows = [{"a": np.arange(i + 1), "b": np.zeros((i, 2)), "n": i} for i in range(3)]
+    (batch,) = ps.from_list(rows).batch(3, collate="list").loader()
+    assert [len(a) for a in batch["a"]] == [1, 2, 3]
+    assert [b.shape for b in batch["b"]] == [(0, 2), (1, 2), (2, 2)]
+    assert list(batch["n"]) == [0, 1, 2]
+    (batch,) = ps.from_list(rows).batch(3, collate={"*": "list", "n": "stack"}).loader()
+    assert batch["n"].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="collate is 'heap'"):
+        ps.from_list(rows).batch(3, collate="heap")
