@@ -94,7 +94,8 @@ def PathVariants(
 
     With ``batched`` the items are lists: the router returns a path for each element, each path
     gets the list of its elements (perhaps an empty one) and returns a list, and the lists of all
-    paths become one again. The router may be an async function.
+    paths become one again. A path that drops a list shifts its later ones: give an empty one. The
+    router may be an async function.
     """
     return PathVariantsConfig(
         name or "path_variants", router, tuple(tuple(path) for path in paths), batched
