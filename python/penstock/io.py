@@ -51,6 +51,7 @@ __all__ = [
     "load_npy",
     "load_npz",
     "parse_example",
+    "read_range",
 ]
 
 BytesLike: TypeAlias = Any  # bytes, bytearray, memoryview, a uint8 array, a raw field of a sample
@@ -379,6 +380,26 @@ def iter_tar(
     elif isinstance(src, list | tuple):
         source = [os.fspath(path) for path in src]
     return _core.iter_tar(source, list(fields), max_member, skipped)
+
+
+def read_range(name: str | os.PathLike[str], offset: int, size: int) -> bytes:
+    """Bytes of a file or of a URL (http, https), without the GIL while they come.
+
+    From a server by a range request: connections are used again, what fails in passing is tried
+    again, and a file that changes meanwhile is an error.
+
+    Raises:
+        IndexError: The range goes beyond the end.
+        OSError: It cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"0123456789")
+    ...     file.flush()
+    ...     print(read_range(file.name, 3, 4))
+    b'3456'
+    """
+    return _core.read_range(os.fspath(name), offset, size)
 
 
 def encode_image(

@@ -38,8 +38,10 @@ bool is_tfrecord(std::string_view name) {
   return rest.empty() || rest == ".gz" || rest == ".zlib" || rest.starts_with('-');
 }
 
-Result<Format> format_of(const std::string& name) {
-  if (is_folder(name)) return Format::folder;
+Result<Format> format_of(const std::string& written) {
+  if (is_folder(written)) return Format::folder;
+  std::string_view name = written;
+  if (storage::is_url(name)) name = name.substr(0, name.find_first_of("?#"));
   if (name.ends_with(".tar") || is_compressed_tar(name)) return Format::tar;
   if (is_tfrecord(name)) return Format::tfrecord;
   if (name.ends_with(".npy")) return Format::npy;
@@ -49,19 +51,13 @@ Result<Format> format_of(const std::string& name) {
              Code::unsupported,
              "cannot tell the format from this name: give format=\"tar\", \"tfrecord\", \"folder\" "
              "or \"files\"")
-      .in_file(name);
+      .in_file(written);
 }
 
 Result<std::vector<std::string>> names_of(const std::vector<std::string>& patterns) {
   if (patterns.empty()) return Error(Code::invalid_argument, "there is nothing to open");
   Result<std::vector<std::string>> names = storage::expand(patterns);
   if (!names) return names;
-  for (const std::string& name : *names) {
-    if (storage::is_url(name)) {
-      return Error(Code::unsupported, "URLs cannot be read yet: download it, and give the path")
-          .in_file(name);
-    }
-  }
   return names;
 }
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include "storage/file.h"
 #include "storage/map.h"
@@ -98,7 +100,7 @@ std::string sidecar_in_cache(const std::string& name) {
     return {};
   }
   std::error_code error;
-  const std::string path = fs::canonical(name, error).string();
+  const std::string path = storage::is_url(name) ? name : fs::canonical(name, error).string();
   if (error) return {};
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx",
@@ -122,9 +124,37 @@ Status save_sidecar(const Index& index, const std::string& path) {
   return write_and_rename(index.bytes(), path);
 }
 
+namespace {
+
+// The sidecar that lies beside a file on a server; nothing if there is none.
+Result<std::optional<Index>> fetch_sidecar(const std::string& url) {
+  const auto source = storage::open_source(url);
+  if (!source && source.error().code() == Code::not_found) return std::optional<Index>();
+  if (!source) return source.error();
+  const auto size = std::size_t((*source)->size());
+  const auto memory = std::make_shared<std::vector<std::uint64_t>>((size + 7) / 8);  // aligned
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(*memory)).first(size);
+  if (Status status = (*source)->read(0, bytes); !status) return std::move(status).error();
+  Result<Index> index = Index::open(bytes, memory);
+  if (!index) return std::move(index).error().in_file(url);
+  return std::optional<Index>(*std::move(index));
+}
+
+}  // namespace
+
 Result<Index> open_index(const std::string& name, storage::Stamp stamp,
                          const SidecarOptions& options,
                          const std::function<Result<Index>()>& make) {
+  if (!options.refresh && storage::is_url(name)) {
+    Result<std::optional<Index>> index = fetch_sidecar(sidecar_beside(name));
+    if (!index) return std::move(index).error();
+    if (*index) {  // it tells the time of the file where that was made, which says nothing here
+      Status status =
+          belongs_to(**index, {stamp.size, (*index)->stamp().mtime}, name, sidecar_beside(name));
+      if (!status) return status.error();
+      if ((*index)->has_hashes() || !options.checksums) return **std::move(index);
+    }
+  }
   if (!options.refresh) {
     for (const std::string& sidecar : {sidecar_beside(name), sidecar_in_cache(name)}) {
       if (!exists(sidecar)) continue;

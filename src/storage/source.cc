@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "storage/file.h"
+#include "storage/http.h"
 
 namespace penstock::storage {
 namespace {
@@ -47,10 +48,7 @@ bool is_url(std::string_view name) noexcept {
 }
 
 Result<std::shared_ptr<const Source>> open_source(const std::string& name) {
-  if (is_url(name)) {
-    return Error(Code::unsupported, "URLs cannot be read yet: download it, and give the path")
-        .in_file(name);
-  }
+  if (is_url(name)) return open_http_source(name);
   Result<std::shared_ptr<const File>> file = File::open(name);
   if (!file) return std::move(file).error();
   return std::shared_ptr<const Source>(*std::move(file));

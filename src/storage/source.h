@@ -1,4 +1,5 @@
-// Source: bytes that can be read at any offset. A local file now; HTTP and S3 behind the same face.
+// Source: bytes that can be read at any offset. A local file, memory, a URL; S3 will come behind
+// the same face.
 //
 // What is opened has a fixed size and a stamp that says which version of it this is. A read gives
 // exactly the bytes asked for or an Error; there are no short reads. A source that turns out to be
@@ -20,7 +21,7 @@ namespace penstock::storage {
 // Which version of the bytes this is: a copy with another time is another version.
 struct Stamp {
   std::uint64_t size = 0;
-  std::int64_t mtime = 0;  // nanoseconds since 1970
+  std::int64_t mtime = 0;  // nanoseconds since 1970; of a URL: a number made of its ETag or date
 
   bool operator==(const Stamp&) const = default;
 };
@@ -51,7 +52,7 @@ class Source {
   virtual void advise(Pattern pattern) const noexcept;  // a hint, which may be ignored
 };
 
-// Opens what `name` names: today a path.
+// Opens what `name` names: a path, or a URL of http or https.
 Result<std::shared_ptr<const Source>> open_source(const std::string& name);
 
 // Memory that outlives the source.

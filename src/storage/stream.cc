@@ -92,6 +92,7 @@ Status Stream::skip(std::uint64_t count) {
 }
 
 Result<std::unique_ptr<Stream>> open_stream(const std::string& path) {
+  if (is_url(path)) return StreamQueue({path}).open_next();
   Descriptor descriptor = open_descriptor(path, O_RDONLY);
   if (!descriptor) return system_error(errno, "open", path);
   struct stat info;

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/error.h"
 
@@ -31,13 +33,38 @@ class Stream {
   virtual std::optional<std::uint64_t> size() const noexcept { return std::nullopt; }
 };
 
-// A file or a pipe.
-Result<std::unique_ptr<Stream>> open_stream(const std::string& path);
+// A file, a pipe or a URL.
+Result<std::unique_ptr<Stream>> open_stream(const std::string& name);
+
+// Opens streams one after the other. URLs are begun some time before it is their turn, so that
+// nobody waits for a server's first answer.
+class StreamQueue {
+ public:
+  explicit StreamQueue(std::vector<std::string> names);
+  ~StreamQueue();
+  StreamQueue(const StreamQueue&) = delete;
+  StreamQueue& operator=(const StreamQueue&) = delete;
+
+  bool empty() const noexcept { return next_ == names_.size(); }
+  // The name that is next.
+  const std::string& name() const noexcept { return names_[next_]; }
+  Result<std::unique_ptr<Stream>> open_next();
+
+ private:
+  struct Begun;
+  std::vector<std::string> names_;
+  std::size_t next_ = 0, begun_until_ = 0;
+  std::deque<std::unique_ptr<Begun>> begun_;
+};
+
+// The bytes of `start`, then those of `rest`: for who has looked at the first bytes.
+std::unique_ptr<Stream> put_back(std::span<const std::byte> start, std::unique_ptr<Stream> rest);
 
 // Memory that outlives the stream.
 std::unique_ptr<Stream> stream_over(std::span<const std::byte> bytes, std::string name);
 
-// Unpacks what `packed` gives: gzip and zlib (one member or several) and zstd (one frame or several).
+// Unpacks what `packed` gives: gzip and zlib (one member or several) and zstd (one frame or
+// several).
 std::unique_ptr<Stream> gunzip(std::unique_ptr<Stream> packed);
 std::unique_ptr<Stream> unzlib(std::unique_ptr<Stream> packed);
 std::unique_ptr<Stream> unzstd(std::unique_ptr<Stream> packed);

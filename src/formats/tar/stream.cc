@@ -43,6 +43,7 @@ class TarStream final : public RecordStream {
  public:
   TarStream(std::vector<std::string> paths, BufferPool& pool, const OpenOptions& options)
       : paths_(std::move(paths)),
+        queue_(paths_),
         pool_(&pool),
         wanted_(options.fields),
         max_member_(options.max_member),
@@ -93,19 +94,15 @@ class TarStream final : public RecordStream {
     const std::string& path = paths_[next_path_++];
     std::unique_ptr<storage::Stream> stream;
     std::byte start[4] = {};
-    const auto reopen = [&]() -> Status {
-      if (memory_) {
-        stream = storage::stream_over(*memory_, path);
-        return {};
-      }
-      Result<std::unique_ptr<storage::Stream>> opened = storage::open_stream(path);
+    if (memory_) {
+      stream = storage::stream_over(*memory_, path);
+    } else {
+      Result<std::unique_ptr<storage::Stream>> opened = queue_.open_next();
       if (!opened) return opened.error();
       stream = *std::move(opened);
-      return {};
-    };
-    if (Status status = reopen(); !status) return status;
+    }
     storage::Packing packing = storage::Packing::none;
-    if (stream->size()) {  // a pipe cannot be read twice: its name tells
+    if (stream->size()) {  // of a pipe the name tells: it is not kept waiting for four bytes
       std::size_t filled = 0;
       for (;;) {
         const Result<std::size_t> count = stream->read(std::span(start).subspan(filled));
@@ -117,7 +114,7 @@ class TarStream final : public RecordStream {
         return Error(Code::corrupt, "the file is empty: this is not a tar").in_file(path);
       }
       packing = storage::packing_of(std::span(start).first(filled));
-      if (Status status = reopen(); !status) return status;
+      stream = storage::put_back(std::span(start).first(filled), std::move(stream));
     } else if (path.ends_with("gz")) {
       packing = storage::Packing::gzip;
     } else if (path.ends_with("zst")) {
@@ -302,6 +299,7 @@ class TarStream final : public RecordStream {
   }
 
   std::vector<std::string> paths_;
+  storage::StreamQueue queue_;  // of them
   std::optional<std::span<const std::byte>> memory_;
   BufferPool* pool_;
   std::vector<std::string> wanted_;

@@ -25,32 +25,6 @@ struct Shard {
   std::uint64_t records = 0;  // so far, bad ones too
 };
 
-// The bytes of `start`, then those of `rest`.
-class Resumed final : public Stream {
- public:
-  Resumed(std::span<const std::byte> start, std::unique_ptr<Stream> rest)
-      : start_(start.begin(), start.end()), rest_(std::move(rest)) {}
-  const std::string& name() const noexcept override { return rest_->name(); }
-  std::optional<std::uint64_t> size() const noexcept override { return rest_->size(); }
-  Result<std::size_t> read(std::span<std::byte> into) override {
-    if (taken_ == start_.size()) return rest_->read(into);
-    const std::size_t count = std::min(into.size(), start_.size() - taken_);
-    std::memcpy(into.data(), start_.data() + taken_, count);
-    taken_ += count;
-    return count;
-  }
-  Status skip(std::uint64_t count) override {
-    const auto first = std::size_t(std::min<std::uint64_t>(count, start_.size() - taken_));
-    taken_ += first;
-    return count == first ? Status() : rest_->skip(count - first);
-  }
-
- private:
-  std::vector<std::byte> start_;
-  std::size_t taken_ = 0;
-  std::unique_ptr<Stream> rest_;
-};
-
 class TFRecordStream final : public RecordStream {
  public:
   TFRecordStream(std::vector<std::string> paths, BufferPool& pool, const OpenOptions& options)
@@ -59,15 +33,15 @@ class TFRecordStream final : public RecordStream {
         max_member_(options.max_member),
         verify_(options.verify) {}
   TFRecordStream(std::span<const std::byte> bytes, BufferPool& pool, const OpenOptions& options)
-      : TFRecordStream(std::vector<std::string>{"memory"}, pool, options) {
-    memory_ = bytes;
+      : TFRecordStream(std::vector<std::string>(), pool, options) {
+    memory_ = storage::stream_over(bytes, "memory");
   }
 
   Result<bool> next(Record& into) override {
     for (;;) {
       if (!shard_) {
         into.clear();
-        if (next_path_ == paths_.size()) return false;
+        if (!memory_ && paths_.empty()) return false;
         if (Status status = open_next(); !status) return status.error();
       }
       Result<bool> more = advance(into);
@@ -84,12 +58,9 @@ class TFRecordStream final : public RecordStream {
 
  private:
   Status open_next() {
-    const std::string& path = paths_[next_path_++];
-    std::unique_ptr<Stream> stream;
-    if (memory_) {
-      stream = storage::stream_over(*memory_, path);
-    } else {
-      Result<std::unique_ptr<Stream>> opened = storage::open_stream(path);
+    std::unique_ptr<Stream> stream = std::move(memory_);
+    if (!stream) {
+      Result<std::unique_ptr<Stream>> opened = paths_.open_next();
       if (!opened) return opened.error();
       stream = *std::move(opened);
     }
@@ -102,7 +73,7 @@ class TFRecordStream final : public RecordStream {
       filled += *count;
     }
     const std::span<const std::byte> known = std::span(start).first(filled);
-    stream = std::make_unique<Resumed>(known, std::move(stream));
+    stream = storage::put_back(known, std::move(stream));
     const Packing packing = packing_of(known);
     if (packing == Packing::gzip) stream = storage::gunzip(std::move(stream));
     if (packing == Packing::zlib) stream = storage::unzlib(std::move(stream));
@@ -169,12 +140,11 @@ class TFRecordStream final : public RecordStream {
     return error;
   }
 
-  std::vector<std::string> paths_;
-  std::optional<std::span<const std::byte>> memory_;
+  storage::StreamQueue paths_;
+  std::unique_ptr<Stream> memory_;  // in place of files
   BufferPool* pool_;
   std::uint64_t max_member_;
   bool verify_;
-  std::size_t next_path_ = 0;
   std::unique_ptr<Shard> shard_;
   Findings findings_;
 };

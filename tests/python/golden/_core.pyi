@@ -341,6 +341,9 @@ class Records:
 def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records:
     """Opens files, and indexes what needs it."""
 
+def read_range(name: str, offset: int, size: int) -> bytes:
+    """See penstock.io.read_range."""
+
 def expand(names: Sequence[str]) -> list[str]:
     """Names with their patterns expanded."""
 

@@ -1,0 +1,24 @@
+// URLs of http and https: as a Source, by range requests, and as a Stream that reads ahead.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "storage/source.h"
+#include "storage/stream.h"
+
+namespace penstock::storage {
+
+// Asks the server for size and version. Many reads at once are many requests under way.
+Result<std::shared_ptr<const Source>> open_http_source(const std::string& url);
+
+// Several ranges are under way ahead of the reader.
+class HttpStream : public Stream {
+ public:
+  // Begins with it and does not wait.
+  static Result<std::unique_ptr<HttpStream>> begin(std::string url);
+  // Waits until it is clear whether the URL can be read.
+  virtual Status ready() = 0;
+};
+
+}  // namespace penstock::storage

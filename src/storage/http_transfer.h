@@ -1,0 +1,37 @@
+// HttpTransfer: one request and what has come of it so far, as libcurl's callbacks see it.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/http_client.h"
+
+namespace penstock::storage {
+
+struct HttpTransfer {
+  HttpRequest request;
+  HttpClient::Done done;
+  int tries = 0;
+  std::chrono::steady_clock::time_point due;  // not before
+
+  // Of the try under way.
+  std::size_t received = 0;
+  bool too_much = false;
+  std::optional<std::uint64_t> first, size;  // from Content-Range
+  std::string etag, date;
+
+  void begin(CURL* easy);
+  // What became of it. Nothing: it is worth another try, of which `last` says why.
+  std::optional<Result<HttpAnswer>> outcome(CURL* easy, CURLcode code, Error& last) const;
+
+ private:
+  void take_header(std::string_view line);
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
+};
+
+}  // namespace penstock::storage
