@@ -1,0 +1,187 @@
+"""Who is measured. Each gives (0, 0) when it is ready, then parts of its work: how many things, and
+a number that checks them."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import files
+import numpy as np
+
+Parts = Iterator[tuple[int, int]]
+BATCH = 1024
+
+
+def number_of(record: Any) -> int:
+    return int.from_bytes(record[:8], "little")
+
+
+def random_batches(count: int) -> list[list[int]]:
+    order = np.random.default_rng(1).permutation(files.RECORDS)[:count]
+    return [order[i : i + BATCH].tolist() for i in range(0, count, BATCH)]
+
+
+def on_two_threads(work: Callable[[Any], tuple[int, int]], jobs: list[Any]) -> Parts:
+    with ThreadPoolExecutor(2) as pool:
+        yield 0, 0
+        yield from pool.map(work, jobs)
+
+
+# ---- 100-byte records, from front to back
+
+
+def penstock_sequential(folder: Path) -> Parts:
+    from penstock import io
+
+    yield 0, 0
+    total = 0
+    for i, one in enumerate(io.iter_tfrecord(folder / "small.tfrecord")):
+        if i % 1000 == 0:
+            total += number_of(one)
+    yield i + 1, total
+
+
+def tf_sequential(folder: Path) -> Parts:
+    import tensorflow as tf
+
+    data = tf.data.TFRecordDataset(str(folder / "small.tfrecord")).batch(1000)
+    yield 0, 0
+    count = total = 0
+    for batch in data.as_numpy_iterator():
+        count += len(batch)
+        total += number_of(batch[0])
+    yield count, total
+
+
+def array_record_sequential(folder: Path) -> Parts:
+    from array_record.python.array_record_module import ArrayRecordReader
+
+    reader = ArrayRecordReader(
+        str(files.make_array_record(folder)), "readahead_buffer_size:16M,max_parallelism:1"
+    )
+    yield 0, 0
+    count = total = 0
+    for first in range(0, files.RECORDS, 1000):
+        batch = reader.read(first, first + 1000)
+        count += len(batch)
+        total += number_of(batch[0])
+    yield count, total
+
+
+# ---- 100-byte records, at random, in batches of 1024
+
+
+def penstock_random(folder: Path) -> Parts:
+    from penstock import io
+
+    records = io.TFRecords(folder / "small.tfrecord")
+
+    def work(batch: list[int]) -> tuple[int, int]:
+        got = records[batch]
+        return len(got), number_of(got[0])
+
+    yield from on_two_threads(work, random_batches(400_000))
+
+
+def array_record_random(folder: Path) -> Parts:
+    from array_record.python.array_record_module import ArrayRecordReader
+
+    options = "readahead_buffer_size:0,max_parallelism:2"
+    reader = ArrayRecordReader(str(files.make_array_record(folder)), options)
+    batches = random_batches(400_000)
+    yield 0, 0
+    for batch in batches:
+        got = reader.read(batch)
+        yield len(got), number_of(got[0])
+
+
+# ---- .npy files of 600 KB, two threads
+
+
+def npy(folder: Path, load: Callable[[str], Any]) -> Parts:
+    paths = [str(folder / f"{i:03}.npy") for i in range(files.ARRAYS)] * 20
+
+    def work(path: str) -> tuple[int, int]:
+        return 1, int(np.asarray(load(path))[0, 0, 0])
+
+    yield from on_two_threads(work, paths)
+
+
+def penstock_npy(folder: Path) -> Parts:
+    from penstock import io
+
+    yield from npy(folder, io.load_npy)
+
+
+def numpy_npy(folder: Path) -> Parts:
+    yield from npy(folder, np.load)
+
+
+def spdl_npy(folder: Path) -> Parts:
+    import spdl.io
+
+    yield from npy(folder, lambda path: spdl.io.load_npy(Path(path).read_bytes()))
+
+
+# ---- tokens: random windows of 2048, batches of 32, as int64
+
+
+def window_starts(batches: int) -> Any:
+    last = files.TOKENS - files.WINDOW
+    return np.random.default_rng(2).integers(0, last, (batches, 32))
+
+
+def memmap_loop(folder: Path) -> Parts:
+    tokens = np.memmap(folder / "tokens.bin", np.uint16, "r")
+    yield 0, 0
+    for starts in window_starts(300):
+        batch = np.stack([tokens[s : s + files.WINDOW].astype(np.int64) for s in starts])
+        yield batch.size, 0
+
+
+def sliding_view(folder: Path) -> Parts:
+    tokens = np.memmap(folder / "tokens.bin", np.uint16, "r")
+    windows = np.lib.stride_tricks.sliding_window_view(tokens, files.WINDOW)
+    yield 0, 0
+    for starts in window_starts(2000):
+        yield windows[starts].astype(np.int64).size, 0
+
+
+def penstock_tokens(folder: Path) -> Parts:
+    import penstock as ps
+
+    ds = ps.open(folder / "tokens.bin", format="tokens", window=files.WINDOW, stride=1)
+    ds = ds.shuffle(seed=2).take(32 * 4000)
+    yield 0, 0
+    for batch in ds.batch(32).loader(threads=2):
+        yield batch["tokens"].size, 0
+
+
+# ---- TFRecord of images: Examples parsed, from front to back
+
+
+def penstock_images(folder: Path) -> Parts:
+    import penstock as ps
+
+    fields = {"image": "bytes", "label": "int64"}
+    yield 0, 0
+    for _ in range(5):
+        ds = ps.open(folder / "images.tfrecord", fields=fields)
+        for batch in ds.batch(100).loader(threads=2):
+            yield len(batch["image"]), int(batch["label"].sum())
+
+
+def tf_images(folder: Path) -> Parts:
+    import tensorflow as tf
+
+    features = {
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    yield 0, 0
+    for _ in range(5):
+        data = tf.data.TFRecordDataset(str(folder / "images.tfrecord")).batch(100)
+        data = data.map(lambda some: tf.io.parse_example(some, features), num_parallel_calls=2)
+        for batch in data.prefetch(2).as_numpy_iterator():
+            yield len(batch["image"]), int(batch["label"].sum())

@@ -1,0 +1,148 @@
+"""Measures reading of formats by Penstock and its peers, in one run, and prints Markdown tables.
+
+    run.py [--rounds N] [case ...]      --install-peers fetches the peers first
+
+Every figure comes from a process of its own; contenders take turns. Each process checks its output:
+the number of things, and where there is one a sum over what they hold.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from common.peers import PEERS, ROOT, install, machine
+from common.processes import spawn, tree_cpu
+from common.turns import table, take_turns
+
+HERE = Path(__file__).resolve().parent
+FILES = ROOT / "build" / "bench-formats"
+REQUIREMENTS = {"array_record": ["array_record==0.8.6"]}
+
+
+@dataclass
+class Case:
+    title: str
+    wanted: str
+    things: str
+    contenders: dict[str, tuple[str, str]]  # name: (function, folder of packages); ours first
+
+
+CASES = {
+    "sequential": Case(
+        "100-byte records, TFRecord, from front to back, each as bytes",
+        "3,000,000 records/s, ahead of ArrayRecord",
+        "records",
+        {
+            "Penstock iter_tfrecord": ("penstock_sequential", ""),
+            "ArrayRecord, groups of 256": ("array_record_sequential", "formats/array_record"),
+            "tf.data, batches of 1000": ("tf_sequential", "images/tf"),
+        },
+    ),
+    "random": Case(
+        "100-byte records, at random, batches of 1024, each as bytes",
+        "8 times ArrayRecord (1.5 million/s)",
+        "records",
+        {
+            "Penstock TFRecords, two threads": ("penstock_random", ""),
+            "ArrayRecord, two threads": ("array_record_random", "formats/array_record"),
+        },
+    ),
+    "npy": Case(
+        ".npy files of 600 KB, two threads",
+        "2 times the best of the others",
+        "files",
+        {
+            "Penstock load_npy": ("penstock_npy", ""),
+            "numpy.load": ("numpy_npy", ""),
+            "SPDL load_npy": ("spdl_npy", "images/spdl"),
+        },
+    ),
+    "tokens": Case(
+        "random windows of 2048 tokens, batches of 32, as int64",
+        "12 times the loop, not behind the sliding window view",
+        "tokens",
+        {
+            "Penstock, two threads": ("penstock_tokens", ""),
+            "NumPy, sliding window view": ("sliding_view", ""),
+            "NumPy, memmap loop": ("memmap_loop", ""),
+        },
+    ),
+    "images": Case(
+        "TFRecord of 65 KB images, Examples parsed, from front to back",
+        "2 times the best of the others",
+        "images",
+        {
+            "Penstock loader, two threads": ("penstock_images", ""),
+            "tf.data, parse_example": ("tf_images", "images/tf"),
+        },
+    ),
+}
+
+
+def measure_here(function: str) -> None:
+    import contenders
+
+    parts = getattr(contenders, function)(FILES)
+    next(parts)
+    begun, cpu = time.perf_counter(), tree_cpu(os.getpid())
+    count = total = 0
+    for things, number in parts:
+        count += things
+        total += number
+    ended, cpu_ended = time.perf_counter(), tree_cpu(os.getpid())
+    print(
+        json.dumps(
+            {"seconds": ended - begun, "cpu": cpu_ended - cpu, "count": count, "total": total}
+        )
+    )
+
+
+def run(key: str, rounds: int) -> None:
+    case = CASES[key]
+
+    def start(name: str) -> dict[str, Any] | str:
+        function, folder = case.contenders[name]
+        command = [sys.executable, str(HERE / "run.py"), "--one", function]
+        return spawn(command, str(PEERS / folder) if folder else "")
+
+    turns, missing = take_turns(list(case.contenders), rounds, start)
+    totals = {name: {one["total"] for one in taken} for name, taken in turns.items() if taken}
+    agreed = next(iter(totals.values()), set())
+    checks = {name: "as ours" if got == agreed else f"OTHER: {got}" for name, got in totals.items()}
+    print(f"\n### {case.title}\n\nWanted: {case.wanted}.\n")
+    table(case.things, turns, next(iter(case.contenders)), {}, checks)
+    for name, why in missing.items():
+        print(f"\n{name}: no figure: {why}")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--one"]:
+        return measure_here(sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(CASES)}")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each contender runs")
+    parser.add_argument("--install-peers", action="store_true")
+    options = parser.parse_args()
+    unknown = set(options.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    import files
+
+    files.make(FILES)
+    if options.install_peers:
+        install("formats", REQUIREMENTS)
+    print(f"{machine()}. {options.rounds} rounds, taking turns.")
+    for key in options.cases or CASES:
+        run(key, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
