@@ -102,6 +102,8 @@ std::vector<FeatureSpec> infer(std::span<const std::byte> record) {
   std::vector<FeatureSpec> specs;
   const auto add = [&](std::string_view name, const FeatureBody& body, std::size_t count,
                        std::optional<Dims> shape) {
+    std::erase_if(specs,
+                  [&](const FeatureSpec& each) { return each.name == name; });  // the last wins
     if (body.kind == 0 || count == 0) return;  // nothing to tell its type by
     FeatureSpec spec;
     spec.name = name;
@@ -110,7 +112,6 @@ std::vector<FeatureSpec> infer(std::span<const std::byte> record) {
                                           : FeatureKind::int64;
     if (spec.kind == FeatureKind::bytes && shape) shape = Dims{-1};
     spec.shape = shape;
-    std::erase_if(specs, [&](const FeatureSpec& each) { return each.name == name; });
     specs.push_back(std::move(spec));
   };
   bool sound = true;
