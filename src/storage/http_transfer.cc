@@ -121,6 +121,9 @@ std::optional<Result<HttpAnswer>> HttpTransfer::outcome(CURL* easy, CURLcode cod
   if (too_much) return fail(Code::io, "the server sent more than the range it was asked for");
   if (code != CURLE_OK && code != CURLE_PARTIAL_FILE) {
     const std::string why = curl_easy_strerror(code);
+    if (code == CURLE_UNSUPPORTED_PROTOCOL) {
+      return fail(Code::unsupported, "only URLs of http and https are read");
+    }
     return may_pass(code) ? again(why) : fail(Code::io, "cannot read: " + why);
   }
   long status = 0;

@@ -53,7 +53,7 @@ TEST(File, what_cannot_be_opened_is_named) {
   EXPECT_EQ(File::open(folder / "none").error().code(), Code::not_found);
   EXPECT_EQ(File::open(folder / "none").error().where().file, folder / "none");
   EXPECT_EQ(File::open(folder.path()).error().code(), Code::invalid_argument);
-  EXPECT_EQ(open_source("http://host/x.tar").error().code(), Code::unsupported);
+  EXPECT_EQ(open_source("s3://bucket/x.tar").error().code(), Code::unsupported);
 }
 
 TEST(Source, a_batch_of_reads_fails_one_by_one) {
