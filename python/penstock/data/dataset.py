@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from penstock import _core
 from penstock.data import _describe, _fields, _stream
 from penstock.data._build import RowPlan, cached_leaf, make_order, make_rows, open_leaf
 from penstock.data._cache import ALL, cached
+from penstock.data._checks import checked_collate, checked_count, checked_seed
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
 from penstock.data._images import image_step
 from penstock.data._join import joined
+from penstock.data._options import LoaderOptions
 from penstock.data._plan import (
-    ALL_FIELDS,
-    Arrays,
     Batch,
     Cached,
     Concat,
@@ -51,19 +51,6 @@ if TYPE_CHECKING:
     from penstock.data.loader import Loader
 
 _Names = str | Sequence[str]
-
-
-class LoaderOptions(TypedDict, total=False):
-    """The arguments of :class:`Loader`."""
-
-    threads: int | None
-    memory: int | str
-    prefetch: int
-    seed: int
-    on_error: Literal["raise", "skip", "replace"]
-    max_errors: int | None
-    epoch: int
-    output: Literal["numpy", "torch", "jax", "dlpack"]
 
 
 class Dataset:
@@ -193,11 +180,11 @@ class Dataset:
 
     def take(self, n: int) -> Dataset:
         """The first n samples, of all ranks together."""
-        return self._reordered(Take(self._node, _count(n, "take")))
+        return self._reordered(Take(self._node, checked_count(n, "take")))
 
     def skip(self, n: int) -> Dataset:
         """All but the first n samples."""
-        return self._reordered(Skip(self._node, _count(n, "skip")))
+        return self._reordered(Skip(self._node, checked_count(n, "skip")))
 
     def split(self, *fractions: float, seed: int | None = 0) -> tuple[Dataset, ...]:
         """Parts by fraction, and the rest: ``train, test = ds.split(0.9)``.
@@ -242,7 +229,7 @@ class Dataset:
     def sample(self, weights: Sequence[float], n: int | None = None, seed: int = 0) -> Dataset:
         """n draws with replacement, each in proportion to its weight."""
         self._before_batch("sample")
-        n = _length(self, "sample") if n is None else _count(n, "sample")
+        n = _length(self, "sample") if n is None else checked_count(n, "sample")
         numbers = tuple(float(weight) for weight in weights)
         return self._reordered(Sample(self._node, numbers, n, checked_seed(seed)))
 
@@ -388,13 +375,7 @@ class Dataset:
             raise PlanError(f'batch: ends is {ends!r}; give "pad" or "short"')
         if (mean is None) != (std is None):
             raise PlanError("batch: mean and std go together")
-        by_field = {ALL_FIELDS: collate} if isinstance(collate, str) else dict(collate or {})
-        for how in by_field.values():
-            if how not in ("list", "pad", "ragged", "stack"):
-                raise PlanError(
-                    f'batch: collate is {how!r}; give "list", "pad", "ragged" or "stack"'
-                )
-        gathers = tuple(by_field.items())
+        gathers = checked_collate(collate)
         return self._like(
             batch=Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
         )
@@ -514,23 +495,3 @@ def _length(dataset: Dataset, step: str) -> int:
     if length is None:
         raise PlanError(f"{step}: the dataset is endless; {step} before repeat()")
     return length
-
-
-def _count(n: int, step: str) -> int:
-    if isinstance(n, bool) or not hasattr(n, "__index__") or n < 0:
-        raise PlanError(f"{step}: n is {n!r}; give a number of samples")
-    return int(n)
-
-
-def checked_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise PlanError(f"seed is {seed!r}; give an int")
-    return int(seed) & (2**64 - 1)
-
-
-def arrays_dataset(arrays: Mapping[str, Any]) -> Dataset:
-    import numpy as np
-
-    made = Dataset(Leaf(Arrays({name: np.asarray(array) for name, array in arrays.items()})))
-    made._order()
-    return made

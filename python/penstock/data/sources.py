@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from penstock.data._checks import checked_seed
 from penstock.data._files import open_files
 from penstock.data._join import joined
-from penstock.data._plan import Items, Leaf, Mix, PlanError, Stream
+from penstock.data._plan import Arrays, Items, Leaf, Mix, PlanError, Stream
 from penstock.data._tokens import open_tokens
-from penstock.data.dataset import Dataset, arrays_dataset, checked_seed
+from penstock.data.dataset import Dataset
 
 
 def open(
@@ -93,7 +94,7 @@ def from_arrays(*data: Any, **arrays: Any) -> Dataset:
     """
     if len(data) > 1 or (data and "data" in arrays):
         raise PlanError("from_arrays: name the arrays: from_arrays(image=a, label=b)")
-    return arrays_dataset({"data": data[0], **arrays} if data else arrays)
+    return _arrays_dataset({"data": data[0], **arrays} if data else arrays)
 
 
 def from_iterable(iterable: Iterable[Any], resume: Literal["replay"] | None = None) -> Dataset:
@@ -131,3 +132,11 @@ def mix(
     nodes, steps = joined(list(datasets), "mix")
     node = Mix(nodes, numbers, checked_seed(seed), stop == "never")
     return datasets[0]._reordered(node, steps, datasets)
+
+
+def _arrays_dataset(arrays: Mapping[str, Any]) -> Dataset:
+    import numpy as np
+
+    made = Dataset(Leaf(Arrays({name: np.asarray(array) for name, array in arrays.items()})))
+    made._order()
+    return made
