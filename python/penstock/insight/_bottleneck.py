@@ -128,7 +128,9 @@ def _why(
             "More threads do not help. Use a native op, a function that lets go of the GIL, or a "
             "process pool as the stage's executor.",
         )
-    if sink.process_cpu > _FULL * cores * elapsed:
+    resting = not slowest.python and sink.process_cpu < _NATIVE_AT_REST * slowest.task_seconds
+    native = 0.0 if slowest.python or resting else slowest.task_seconds
+    if max(sink.process_cpu, native) > _FULL * cores * elapsed:
         return Bottleneck(
             "cpu",
             name,
@@ -147,7 +149,6 @@ def _why(
             "Let it give names or positions only, and do the work in a stage behind it, several at "
             "a time; or merge several sources.",
         )
-    resting = not slowest.python and sink.process_cpu < _NATIVE_AT_REST * slowest.task_seconds
     if resting and load > 1.5 * cores:
         return Bottleneck(
             "cpu",
@@ -165,13 +166,12 @@ def _why(
             f"{about} {name} is at work all the time but uses little CPU: it waits for reads.",
             "Use more threads, keep reads local (shuffle(window=...)), or faster storage.",
         )
-    more = "; the machine has idle cores" if sink.process_cpu < _FULL * cores * elapsed else ""
     return Bottleneck(
         "concurrency",
         name,
         wait,
         f"{about} {name} is the slowest stage: {slowest.mean * 1e3:.3g} ms an item, "
-        f"{at_work:.1f} of {slowest.concurrency} allowed at a time{more}.",
+        f"{at_work:.1f} of {slowest.concurrency} allowed at a time; the machine has idle cores.",
         f"Give it more concurrency than {slowest.concurrency}"
         + (" (and the pipeline more threads)." if slowest.python else "."),
     )

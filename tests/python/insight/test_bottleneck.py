@@ -75,6 +75,8 @@ def test_all_cores_busy_is_cpu():
     stages = [stage("src", 0.1, blocked=9.8), stage("decode", 39.0, 4, python=False)]
     found = bottleneck([*stages, sink(9.0, process_cpu=38.0)], cores=4)
     assert (found.kind, found.stage) == ("cpu", "decode")
+    found = bottleneck([*stages, sink(9.0, process_cpu=30.0)], cores=4)
+    assert found.kind == "cpu"  # its own tasks fill the cores
 
 
 def test_native_work_without_cpu_time_waits_for_reads():
