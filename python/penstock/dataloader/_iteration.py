@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock.dataloader._progress import Progress
 from penstock.dataloader._run import Run, cause_of
+from penstock.dataloader._workers import close_all
 from penstock.pipeline import PipelineFailure
 
 _LOG = logging.getLogger("penstock.dataloader")
@@ -83,6 +84,7 @@ class Iteration:
 def _stop_all() -> None:
     for iteration in list(_running):
         iteration.stop()
+    close_all()
 
 
 # Before the interpreter goes down, and before concurrent.futures closes its pools, which it does

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 import threading
+import time
 import traceback
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
@@ -89,12 +92,35 @@ class ProcessWorkers:
             initargs=(job, pickled, gate, context.Value("i", 0)),
         )
         self.executor.submit(int)  # forks now and here, before there are threads of ours
+        self._processes = list((getattr(self.executor, "_processes", None) or {}).values())
+        self._owner = os.getpid()
+        _open.add(self)
 
     def op(self, fetch: Fetch) -> Callable[[Any], Result | None]:
         return _fetch_in_process
 
     def close(self) -> None:
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        """Ends the processes; those that do not within a few seconds are killed, as torch does."""
+        processes, self._processes = self._processes, []
+        if self._owner != os.getpid():
+            return
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + _GRACE
+        for process in processes:
+            process.join(max(deadline - time.monotonic(), 0))
+        for process in processes:
+            if process.is_alive():
+                process.kill()
+
+
+_GRACE = 5.0
+_open: weakref.WeakSet[ProcessWorkers] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """Before the interpreter ends: a pool that is not closed would wait for its processes."""
+    for workers in list(_open):
+        workers.close()
 
 
 Workers = ThreadWorkers | ProcessWorkers
