@@ -7,19 +7,13 @@ from collections.abc import Callable, Sequence
 from penstock.data._history import Point
 from penstock.insight import _svg
 from penstock.pipeline import StageStats
+from penstock.pipeline._stats import duration
 
 # Narrow, so that the words can be read on a phone.
 _WIDTH = 440
 _ROW, _BOX = 66, 48
 _BAR_LEFT, _BAR_RIGHT = 12, 428
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 424, 10, 130
-
-
-def duration(seconds: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"
 
 
 def size(count: float) -> str:

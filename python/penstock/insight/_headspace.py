@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.insight import _plot
 from penstock.insight._measure import Endless, Phase, measure
+from penstock.pipeline._stats import duration
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Headspace:
     def __str__(self) -> str:
         lines = [
             self.verdict[0].upper() + self.verdict[1:] + ".",
-            f"A step takes {_time(self.real)} with the loader and {_time(self.cached)} on cached "
-            f"batches; {_time(self.wait)} of it is waiting for a batch.",
+            f"A step takes {duration(self.real)} with the loader and {duration(self.cached)} on "
+            f"cached batches; {duration(self.wait)} of it is waiting for a batch.",
         ]
         hours = self.hours
         if hours is not None:
@@ -107,10 +108,6 @@ def headspace(
 
     >>> import time
     >>> from penstock.insight import headspace
-    >>> def slow_loader():
-    ...     for i in range(20):
-    ...         time.sleep(0.004)
-    ...         yield i
     >>> found = headspace(list(range(20)), lambda batch: time.sleep(0.002), batches=10)
     >>> found.share < 0.2
     True
@@ -196,12 +193,6 @@ def _relative_error(phases: Sequence[Phase]) -> float:
     cut = len(times) // 20
     middle = times[cut : len(times) - cut] if cut else times
     return statistics.stdev(middle) / math.sqrt(len(times)) / mean
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.3g} ms"
 
 
 def _hours(hours: float) -> str:

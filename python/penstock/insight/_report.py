@@ -11,6 +11,7 @@ import penstock
 from penstock.insight import _charts, _plot
 from penstock.insight._bottleneck import Bottleneck, bottleneck
 from penstock.pipeline import StageStats
+from penstock.pipeline._stats import duration
 
 if TYPE_CHECKING:
     from penstock.insight._headspace import Headspace
@@ -116,8 +117,8 @@ def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
         cells = (
             one.name,
             f"{one.throughput:,.0f}",
-            _charts.duration(one.p50),
-            _charts.duration(one.p99),
+            duration(one.p50),
+            duration(one.p99),
             f"{one.task_seconds / elapsed:.1f} of {one.concurrency}",
             f"{one.waiting / elapsed:.0%}",
             f"{one.blocked / elapsed:.0%}",

@@ -81,7 +81,8 @@ def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[Sta
     return stats
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """In words: "1.5 s", "20 ms", "3 us"."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * factor >= 1 or unit == "us":
             return f"{seconds * factor:.3g} {unit}"
@@ -102,8 +103,8 @@ def table(stats: Sequence[StageStats]) -> str:
                 (
                     one.name,
                     f"{one.throughput:,.0f}",
-                    _time(one.p50),
-                    _time(one.p99),
+                    duration(one.p50),
+                    duration(one.p99),
                     _share(one, one.waiting),
                     _share(one, one.blocked),
                     f"{one.queue_mean:.1f}/{one.queue_capacity}",
