@@ -69,7 +69,10 @@ def _array(made: Any) -> Any:
     if type(made) is not tuple:
         return made
     data, descr, fortran, shape = made
-    dtype = np.lib.format.descr_to_dtype(ast.literal_eval(descr) if descr[0] == "[" else descr)
+    try:
+        dtype = np.lib.format.descr_to_dtype(ast.literal_eval(descr) if descr[0] == "[" else descr)
+    except (SyntaxError, TypeError, ValueError) as e:
+        raise ValueError(f"not a .npy array: its dtype {descr} cannot be read") from e
     if dtype.hasobject:
         raise NotImplementedError("this .npy array holds Python objects: save numbers instead")
     count = int(np.prod(shape, dtype=np.int64))

@@ -1,7 +1,7 @@
 #include "formats/npy/header.h"
 
-#include <cctype>
 #include <charconv>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -22,15 +22,28 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What follows 'key': in the header.
-Result<std::string_view> value_of(std::string_view header, std::string_view key) {
-  const std::size_t at = header.find(std::string(1, '\'').append(key).append(1, '\''));
-  if (at == header.npos) return bad("its header has no " + std::string(key));
-  const std::size_t colon = header.find(':', at);
-  if (colon == header.npos) return bad("its header ends early");
-  std::string_view rest = header.substr(colon + 1);
-  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-  return rest;
+bool is_blank(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+void skip_blanks(std::string_view& rest) {
+  while (!rest.empty() && is_blank(rest.front())) rest.remove_prefix(1);
+}
+
+bool take(std::string_view& rest, std::string_view word) {
+  if (!rest.starts_with(word)) return false;
+  rest.remove_prefix(word.size());
+  return true;
+}
+
+// A quoted text without escapes, which is how NumPy writes keys and simple types.
+std::optional<std::string_view> take_text(std::string_view& rest) {
+  if (rest.empty() || (rest.front() != '\'' && rest.front() != '"')) return std::nullopt;
+  const std::size_t end = rest.find(rest.front(), 1);
+  if (end == rest.npos) return std::nullopt;
+  const std::string_view text = rest.substr(1, end - 1);
+  rest.remove_prefix(end + 1);
+  return text;
 }
 
 // A list, up to the bracket that closes it. Names in it are quoted as Python quotes them.
@@ -63,19 +76,23 @@ std::optional<DType> number_type(std::string_view code) {
   return std::nullopt;
 }
 
-Status read_descr(std::string_view rest, Header& into) {
+Status read_descr(std::string_view& rest, Header& into) {
   if (rest.starts_with('[')) {
     const Result<std::string_view> list = list_in(rest);
     if (!list) return list.error();
     into.descr = *list;
+    rest.remove_prefix(list->size());
     return {};
   }
-  const std::size_t end = rest.find('\'', 1);
-  if (!rest.starts_with('\'') || end == rest.npos || end < 3)
-    return bad("its dtype cannot be read");
-  into.descr = rest.substr(1, end - 1);
+  const std::optional<std::string_view> text = take_text(rest);
+  if (!text || text->size() < 2) return bad("its dtype cannot be read");
+  into.descr = *text;
+  if (into.descr[1] == 'a') into.descr[1] = 'S';  // an old name, of which NumPy warns
   const char order = into.descr[0], kind = into.descr[1];
   if (kind == 'O' || order == 'O') return has_objects();
+  if (std::string_view("<>|=").find(order) == std::string_view::npos) {
+    return bad("its dtype cannot be read");
+  }
   std::size_t size = 0;
   const char* first = into.descr.data() + 2;
   const char* last = into.descr.data() + into.descr.size();
@@ -84,7 +101,7 @@ Status read_descr(std::string_view rest, Header& into) {
   if (code != std::errc() || (after != last && !dated) || size > (std::size_t(1) << 40)) {
     return bad("its dtype cannot be read");
   }
-  if (std::string_view("biufcSaUVMm").find(kind) == std::string_view::npos) {
+  if (std::string_view("biufcSUVMm").find(kind) == std::string_view::npos) {
     return Error(Code::unsupported, "a .npy array of dtype '" + into.descr + "' is not read");
   }
   into.item_bytes = kind == 'U' ? 4 * size : size;
@@ -94,24 +111,66 @@ Status read_descr(std::string_view rest, Header& into) {
   return {};
 }
 
-Status read_shape(std::string_view rest, Header& into) {
-  if (!rest.starts_with('(')) return bad("its shape is not a tuple");
-  rest.remove_prefix(1);
-  while (!rest.empty() && rest.front() != ')') {
-    if (std::isdigit(static_cast<unsigned char>(rest.front())) != 0) {
-      std::int64_t extent = 0;
-      const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
-      if (code != std::errc()) return bad("its shape is too large");
-      into.shape.push_back(extent);
-      rest.remove_prefix(std::size_t(end - rest.data()));
-      if (rest.starts_with('L')) rest.remove_prefix(1);  // as Python 2 wrote it
-    } else if (rest.front() == ' ' || rest.front() == ',') {
-      rest.remove_prefix(1);
-    } else {
+Status read_shape(std::string_view& rest, Header& into) {
+  if (!take(rest, "(")) return bad("its shape is not a tuple");
+  skip_blanks(rest);
+  while (!take(rest, ")")) {
+    std::int64_t extent = 0;
+    const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
+    if (code == std::errc::result_out_of_range) return bad("its shape is too large");
+    if (code != std::errc() || extent < 0) return bad("its shape is not a tuple of numbers");
+    into.shape.push_back(extent);
+    rest.remove_prefix(std::size_t(end - rest.data()));
+    take(rest, "L");  // as Python 2 wrote it
+    skip_blanks(rest);
+    const bool more = take(rest, ",");
+    skip_blanks(rest);
+    // NumPy reads (3) as a number, which is no shape.
+    if (!more && (!rest.starts_with(')') || into.shape.size() == 1)) {
       return bad("its shape is not a tuple of numbers");
     }
   }
-  if (rest.empty() || into.shape.size() > 64) return bad("its shape cannot be read");
+  if (into.shape.size() > 64) return bad("its shape cannot be read");
+  return {};
+}
+
+// The header's text: a Python dictionary of these three keys, and nothing after it.
+Status read_dictionary(std::string_view rest, Header& into) {
+  bool descr = false, order = false, shape = false;
+  skip_blanks(rest);
+  if (!take(rest, "{")) return bad("its header is no dictionary");
+  skip_blanks(rest);
+  while (!take(rest, "}")) {
+    const std::optional<std::string_view> key = take_text(rest);
+    skip_blanks(rest);
+    if (!key || !take(rest, ":")) return bad("its header cannot be read");
+    skip_blanks(rest);
+    Status status;
+    if (*key == "descr" && !std::exchange(descr, true)) {
+      status = read_descr(rest, into);
+    } else if (*key == "shape" && !std::exchange(shape, true)) {
+      status = read_shape(rest, into);
+    } else if (*key == "fortran_order" && !std::exchange(order, true)) {
+      into.fortran = take(rest, "True");
+      if (!into.fortran && !take(rest, "False")) {
+        status = bad("its fortran_order is neither True nor False");
+      }
+    } else {
+      status = bad("its header has an unknown or a second " + std::string(*key));
+    }
+    if (!status) return status;
+    skip_blanks(rest);
+    const bool more = take(rest, ",");
+    skip_blanks(rest);
+    if (!more && !rest.starts_with('}')) return bad("its header cannot be read");
+  }
+  skip_blanks(rest);
+  if (!rest.empty()) return bad("its header does not end where it should");
+  if (!descr || !order || !shape) {
+    return bad(std::string("its header has no ") + (!descr   ? "descr"
+                                                    : !order ? "fortran_order"
+                                                             : "shape"));
+  }
   return {};
 }
 
@@ -140,17 +199,8 @@ Result<Header> parse_header(std::span<const std::byte> bytes) {
   Header header;
   header.version = int(bytes[6]);
   header.data_offset = *whole;
-  const auto descr = value_of(text, "descr"), order = value_of(text, "fortran_order"),
-             shape = value_of(text, "shape");
-  if (!descr) return descr.error();
-  if (!order) return order.error();
-  if (!shape) return shape.error();
-  if (Status status = read_descr(*descr, header); !status) return std::move(status).error();
-  if (Status status = read_shape(*shape, header); !status) return std::move(status).error();
-  if (!order->starts_with("True") && !order->starts_with("False")) {
-    return bad("its fortran_order is neither True nor False");
-  }
-  header.fortran = order->starts_with("True") && header.shape.size() > 1;
+  if (Status status = read_dictionary(text, header); !status) return std::move(status).error();
+  header.fortran = header.fortran && header.shape.size() > 1;
   if (header.shape.size() > Dims::max_rank) header.dtype.reset();
   if (header.item_bytes > 0) {
     if (const Result<std::uint64_t> size = header.data_bytes(); !size) return size.error();
