@@ -266,7 +266,7 @@ nb::object sample(const PlanBuilder& builder, const Order& order, const std::vec
 }
 
 LoaderMemory make_memory(std::size_t budget, const std::map<std::string, std::string>& collate,
-                         bool mask, const std::map<std::string, Finish>& images) {
+                         bool mask, bool alone, const std::map<std::string, Finish>& images) {
   static const std::map<std::string_view, data::Gather> gathers = {{"pad", data::Gather::pad},
                                                                    {"ragged", data::Gather::ragged},
                                                                    {"list", data::Gather::list},
@@ -274,6 +274,7 @@ LoaderMemory make_memory(std::size_t budget, const std::map<std::string, std::st
   data::CollateOptions options;
   for (const auto& [name, how] : collate) options.fields[name] = named(gathers, how, "collate");
   options.mask = mask;
+  options.alone = alone;
   for (const auto& [name, finish] : images) options.images[name] = finish_of(finish);
   return {std::make_shared<BufferPool>(budget), std::make_shared<BufferPool>(),
           std::make_shared<data::Collator>(std::move(options))};
@@ -406,7 +407,7 @@ void bind_data(nb::module_& m) {
                    "position: int) -> dict[str, typing.Any] | None"));
 
   nb::class_<LoaderMemory>(m, "LoaderMemory", "What a loader keeps from epoch to epoch.")
-      .def(nb::new_(&make_memory), "budget"_a, "collate"_a, "mask"_a, "images"_a)
+      .def(nb::new_(&make_memory), "budget"_a, "collate"_a, "mask"_a, "alone"_a, "images"_a)
       .def("stats", &memory_stats, nb::sig("def stats(self) -> dict[str, int]"));
 
   nb::class_<DataRun>(m, "DataRun", nb::is_weak_referenceable(),

@@ -52,8 +52,9 @@ Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
   }
 }
 
-// Batches of a stream, as Python's iterator hands them out. What it raises is the last batch's
-// failure, so that all earlier ones are delivered.
+// Batches of a stream, as Python's iterator hands them out. An exception in the place of a sample is
+// why that one could not be read. What the iterator raises is the last batch's failure, so that all
+// earlier ones are delivered.
 StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
   auto over = std::make_shared<bool>(false);
   auto number = std::make_shared<std::uint64_t>(0);
@@ -68,7 +69,13 @@ StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
       if (next == nullptr) throw nb::python_error();
       const nb::tuple round = nb::steal<nb::tuple>(next);
       for (nb::handle sample : nb::cast<nb::list>(round[1])) {
-        batch->work.emplace_back().row = to_row(sample);
+        data::BatchRow& row = batch->work.emplace_back();
+        if (PyExceptionInstance_Check(sample.ptr())) {
+          row.state = data::RowState::failed;
+          row.error = error_of_exception(nb::borrow(sample).release().ptr(), nullptr);
+        } else {
+          row.row = to_row(sample);
+        }
       }
       batch->rows = {nb::cast<std::uint64_t>(round[0]), settings.share.world, batch->work.size(),
                      nb::cast<std::uint64_t>(round[2])};

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "errors.h"
+#include "json_value.h"
 #include "python_value.h"
 #include "tensor_export.h"
 
@@ -215,6 +216,7 @@ nb::object to_python(const data::Value& value) {
       }
       return all;
     }
+    nb::object operator()(const data::JsonPtr& json) const { return to_python(*json); }
   };
   return std::visit(Visitor(), value);
 }

@@ -23,6 +23,7 @@ std::uint64_t bytes_in(const Row& row) {
     all += kPerField;
     if (const Bytes* bytes = bytes_of(field.value)) all += bytes->bytes.size();
     if (const auto* array = std::get_if<Tensor>(&field.value)) all += array->nbytes();
+    if (const auto* json = std::get_if<JsonPtr>(&field.value)) all += (*json)->bytes();
   }
   return all;
 }

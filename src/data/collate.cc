@@ -14,15 +14,17 @@ constexpr std::size_t index_of() {
 // Values that only ever make lists: their types may change from row to row.
 bool is_loose(std::size_t type) {
   return type == index_of<std::monostate>() || type == index_of<Bytes>() ||
-         type == index_of<Text>() || type == index_of<Object>() || type == index_of<BytesList>();
+         type == index_of<Text>() || type == index_of<Object>() || type == index_of<BytesList>() ||
+         type == index_of<JsonPtr>();
 }
 
 std::string words(const Value& value) {
   if (const Tensor* array = std::get_if<Tensor>(&value)) {
     return std::string(name_of(array->dtype())) + " of shape " + array->shape().to_string();
   }
-  static const char* names[] = {"nothing", "bytes", "text",     "an int",    "a float",
-                                "a bool",  "",      "an image", "an object", "a list of bytes"};
+  static const char* names[] = {"nothing",   "bytes",           "text", "an int",
+                                "a float",   "a bool",          "",     "an image",
+                                "an object", "a list of bytes", "JSON"};
   return names[value.index()];
 }
 
@@ -282,6 +284,10 @@ Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept
 
 void Collator::finish(Batch& batch, const RowName& name) {
   Kept kept;
+  if (options_.alone) {
+    known_ = false;
+    kinds_.clear();
+  }
   for (std::size_t i = 0; i < batch.work.size(); ++i) {
     BatchRow& one = batch.work[i];
     if (one.state == RowState::open) {

@@ -1,7 +1,8 @@
 // From rows to columns: fixed shapes become arrays, the rest lists.
 //
 // The schema (which fields, of what type and shape) is that of the first row that is finished, and
-// fixed from then on; a row that does not fit fails, and its error names both rows.
+// fixed from then on; a row that does not fit fails, and its error names both rows. Samples that are
+// handed out one by one have a schema each.
 //
 // Thread safety: one thread at a time, batches in order.
 #pragma once
@@ -30,6 +31,7 @@ enum class Gather : std::uint8_t {
 struct CollateOptions {
   std::map<std::string, Gather> fields;  // others: that of kAllFields, or stack
   bool mask = false;                     // adds "_valid"
+  bool alone = false;                    // each batch has a schema of its own
   // For images that come as arrays of uint8, height x width x channels.
   std::map<std::string, FinishSpec> images;  // sizes are those of the rows
 };

@@ -103,6 +103,9 @@ Dataset Dataset::rename(std::string field, std::string name) const {
 
 Dataset Dataset::decode(std::string field, const std::string& kind) const {
   return with([&](Plan& plan) -> Status {
+    if (kind == "json") {
+      return Error(Code::unsupported, "decode: JSON stays bytes here; take the parser you like");
+    }
     Result<data::StepPtr> step = data::decode_step(std::move(field), kind);
     if (!step) return std::move(step).error();
     plan.work.emplace_back(*std::move(step));

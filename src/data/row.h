@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "data/json.h"
 #include "penstock/buffer.h"
 #include "penstock/tensor.h"
 
@@ -44,7 +45,7 @@ struct Placed {
 };
 
 using Value = std::variant<std::monostate, Bytes, Text, std::int64_t, double, bool, Tensor, Placed,
-                           Object, BytesList>;
+                           Object, BytesList, JsonPtr>;
 
 struct RowField {
   std::string name;

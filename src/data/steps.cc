@@ -101,6 +101,12 @@ Result<Value> decode_text(const Bytes& bytes) {
   return Value(Text{bytes});
 }
 
+Result<Value> decode_json(const Bytes& bytes) {
+  Result<JsonPtr> json = parse_json(bytes.text());
+  if (!json) return std::move(json).error();
+  return Value(*std::move(json));
+}
+
 Result<Value> decode_array(const Bytes& bytes) {
   Result<Tensor> array = parse_npy(bytes);
   if (!array) return std::move(array).error();
@@ -143,12 +149,14 @@ StepPtr rename_step(std::vector<std::pair<std::string, std::string>> names) {
 }
 
 Result<StepPtr> decode_step(std::string field, const std::string& kind) {
-  const Decode::Function decode = kind == "cls"   ? decode_integer
-                                  : kind == "txt" ? decode_text
-                                  : kind == "npy" ? decode_array
-                                                  : nullptr;
+  const Decode::Function decode = kind == "cls"    ? decode_integer
+                                  : kind == "txt"  ? decode_text
+                                  : kind == "json" ? decode_json
+                                  : kind == "npy"  ? decode_array
+                                                   : nullptr;
   if (decode == nullptr) {
-    return Error(Code::invalid_argument, "decode: '" + kind + "' is not one of cls, txt, npy");
+    return Error(Code::invalid_argument,
+                 "decode: '" + kind + "' is not one of cls, txt, json, npy");
   }
   return StepPtr(std::make_shared<Decode>(std::move(field), decode));
 }

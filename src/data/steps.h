@@ -41,7 +41,7 @@ using StepPtr = std::shared_ptr<const RowStep>;
 StepPtr select_step(std::vector<std::string> names);
 // (old, new) pairs.
 StepPtr rename_step(std::vector<std::pair<std::string, std::string>> names);
-// What the bytes of a field are: "cls" an integer in ASCII, "txt" UTF-8, "npy" an array.
+// What the bytes of a field are: "cls" an integer in ASCII, "txt" UTF-8, "json", "npy" an array.
 Result<StepPtr> decode_step(std::string field, const std::string& kind);
 
 // The record in field "data" as a tf.train.Example: its features take the place of all fields.

@@ -294,16 +294,11 @@ def _add(
         options: Any = dict(step.options)
         request = make_request("RGB", step.size, step.crop, step.exact, step.flip, **options)
         native.image(fields, request, ordinal.take() if step.random else 0, step.box or "")
+    elif isinstance(step, Decode):
+        for field, kind in step.fields:
+            native.decode(field, kind)
     else:
-        if isinstance(step, Decode):
-            for field, kind in step.fields:
-                if kind != "json":
-                    native.decode(field, kind)
-            if not is_python(step):
-                return
-        number = 0
-        if isinstance(step, Map | Filter) and wants_rng(step.fn):
-            number = ordinal.take()
+        number = ordinal.take() if wants_rng(step.fn) else 0
         call = Call(step, seed, number, plan.loop)
         concurrency = call.concurrency or default_concurrency(threads)
         native.call(call.function, call.name, concurrency, call.with_row)

@@ -54,7 +54,7 @@ def _check(leaf: Leaf, steps: Sequence[Step]) -> None:
         raise PlanError("cache: the items of a list are in memory already")
     for step in steps:
         if is_python(step):
-            raise PlanError("cache: put map(), filter() and decode('json') after cache()")
+            raise PlanError("cache: put map() and filter() after cache()")
         if isinstance(step, DecodeImage) and step.random:
             raise PlanError(
                 "cache: a random crop or flip would be the same in each epoch; put it after "

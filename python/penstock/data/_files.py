@@ -25,13 +25,23 @@ _UNPACK = "unpack the files, so that they can be indexed: a compressed one is re
 
 
 class Sequential:
-    """Files that are read from front to back, each time from the beginning."""
+    """Files that are read from front to back, each time from the beginning.
+
+    In the place of a sample that is damaged comes the exception: what reads them goes on behind it.
+    """
 
     def __init__(self, read: Callable[..., Iterator[Any]], *args: Any, **options: Any) -> None:
         self._read, self._args, self._options = read, args, options
 
     def __iter__(self) -> Iterator[Any]:
-        return self._read(*self._args, **self._options)
+        samples = self._read(*self._args, **self._options)
+        while True:
+            try:
+                yield next(samples)
+            except StopIteration:
+                return
+            except (ValueError, IndexError, NotImplementedError) as error:
+                yield error
 
 
 def open_files(

@@ -82,8 +82,6 @@ CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 
 def is_python(step: Step) -> bool:
     """Does the step call Python? Then it splits the chain of native work."""
-    if isinstance(step, Decode):
-        return any(kind == "json" for _, kind in step.fields)
     return isinstance(step, Map | Filter)
 
 

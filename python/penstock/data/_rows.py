@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import os
 import threading
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.data._plan import Decode, Filter, Map, PlanError
+from penstock.data._plan import Filter, Map, PlanError
 
 
 def name_of(fn: Callable[..., Any]) -> str:
@@ -78,19 +77,11 @@ class EventLoop:
 
 
 class Call:
-    """A map, a late filter or a decode that Python does."""
+    """A map or a late filter."""
 
-    def __init__(
-        self, step: Map | Filter | Decode, seed: int, ordinal: int, loop: EventLoop
-    ) -> None:
+    def __init__(self, step: Map | Filter, seed: int, ordinal: int, loop: EventLoop) -> None:
         self.with_row = False
         self.concurrency: int | None = None
-        if isinstance(step, Decode):
-            self.name = "decode"
-            self.function: Callable[..., Any] = _decode_json(
-                [field for field, kind in step.fields if kind == "json"]
-            )
-            return
         self.name = f"{'map' if isinstance(step, Map) else 'filter'}({name_of(step.fn)})"
         self.with_row = wants_rng(step.fn)
         call = _caller(step, loop)
@@ -99,7 +90,7 @@ class Call:
         else:
             self.concurrency = step.concurrency
         if not self.with_row:
-            self.function = call
+            self.function: Callable[..., Any] = call
             return
 
         def with_rng(sample: Any, epoch: int, position: int) -> Any:
@@ -130,20 +121,6 @@ def _portable(sample: dict[str, Any]) -> dict[str, Any]:
 
 def _keep_if(call: Callable[..., Any]) -> Callable[..., Any]:
     return lambda sample, **kwargs: sample if call(sample, **kwargs) else None
-
-
-def _decode_json(fields: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    def decode(sample: dict[str, Any]) -> dict[str, Any]:
-        for field in fields:
-            if field not in sample:
-                raise KeyError(f"decode: the sample has no field '{field}'; it has: {list(sample)}")
-            try:
-                sample[field] = json.loads(bytes(sample[field]))
-            except ValueError as error:
-                raise ValueError(f"field '{field}' is not JSON: {error}") from None
-        return sample
-
-    return decode
 
 
 def default_concurrency(threads: int | None) -> int:

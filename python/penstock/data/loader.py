@@ -105,6 +105,7 @@ class Loader:
             parse_bytes(memory, "memory"),
             dict(self._batch.collate),
             self._batch.mask,
+            not self._whole_batches,
             self._rows.images,
         )
         self._position = 0

@@ -134,6 +134,29 @@ def test_damage_in_a_compressed_tar_is_an_error_of_the_loader(tmp_path):
         list(ps.open(packed).batch(8).loader())
 
 
+def test_damage_in_a_compressed_tar_may_be_skipped(tmp_path):
+    names = shards(tmp_path)
+    tars = [Path(name).read_bytes() for name in names]
+    header = tars[0].index(b"0007.bin")  # of the eighth sample
+    broken = bytearray(tars[0])
+    broken[header : header + 100] = bytes(100)
+    packed = [gzip.compress(bytes(broken)), gzip.compress(tars[1])[:-2000], gzip.compress(tars[1])]
+    for i, data in enumerate(packed):
+        (tmp_path / f"{i}.tar.gz").write_bytes(data)
+    loader = ps.open(tmp_path / "?.tar.gz").batch(8).loader(on_error="skip")
+    keys = [key for batch in loader for key in batch["__key__"]]
+    first, last = [f"0{i:03}" for i in range(50)], [f"1{i:03}" for i in range(50)]
+    assert keys[:49] == [key for key in first if key != "0007"]
+    assert keys[-50:] == last  # the file behind the one that is cut
+    assert keys[49:-50] == last[: len(keys) - 99]
+    reasons = [error.error for error in loader.errors()]
+    assert len(reasons) >= 2
+    assert "0.tar.gz" in reasons[0]
+    assert all("1.tar.gz" in reason for reason in reasons[1:])
+    with pytest.raises(ps.TooManyErrors):
+        list(ps.open(tmp_path / "?.tar.gz").batch(8).loader(on_error="skip", max_errors=1))
+
+
 def test_npy_fields_of_mapped_files(tmp_path):
     file = io.BytesIO()
     np.save(file, np.arange(6.0).reshape(2, 3))

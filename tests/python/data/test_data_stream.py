@@ -3,6 +3,7 @@
 import itertools
 
 import makers
+import numpy as np
 import penstock as ps
 import pytest
 
@@ -121,6 +122,14 @@ def test_an_iterable_that_fails_does_so_after_what_it_gave():
         assert [next(batches)["data"].tolist() for _ in range(3)] == [[0, 1], [2, 3], [4, 5]]
         with pytest.raises(OSError, match="the line is dead"):
             next(batches)
+
+
+def test_samples_that_come_one_by_one_may_differ_in_shape_and_fields():
+    samples = [{"x": np.zeros(i)} for i in range(4)] + [{"y": "text"}]
+    for ds in (ps.from_iterable(samples), ps.from_list(samples)):
+        got = list(ds.loader())
+        assert [sample["x"].shape for sample in got[:4]] == [(0,), (1,), (2,), (3,)]
+        assert got[4] == {"y": "text"}
 
 
 def test_late_filters_and_images_work_on_streams():
