@@ -17,7 +17,6 @@ from penstock.data._plan import (
     Concat,
     Decode,
     DecodeImage,
-    Filter,
     Items,
     Leaf,
     Map,
