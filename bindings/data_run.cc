@@ -52,9 +52,9 @@ Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
   }
 }
 
-// Batches of a stream, as Python's iterator hands them out. An exception in the place of a sample is
-// why that one could not be read. What the iterator raises is the last batch's failure, so that all
-// earlier ones are delivered.
+// Batches of a stream, as Python's iterator hands them out. An exception in the place of a sample
+// is why that one could not be read. What the iterator raises is the last batch's failure, so that
+// all earlier ones are delivered.
 StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
   auto over = std::make_shared<bool>(false);
   auto number = std::make_shared<std::uint64_t>(0);

@@ -1,8 +1,8 @@
 // From rows to columns: fixed shapes become arrays, the rest lists.
 //
 // The schema (which fields, of what type and shape) is that of the first row that is finished, and
-// fixed from then on; a row that does not fit fails, and its error names both rows. Samples that are
-// handed out one by one have a schema each.
+// fixed from then on; a row that does not fit fails, and its error names both rows. Samples that
+// are handed out one by one have a schema each.
 //
 // Thread safety: one thread at a time, batches in order.
 #pragma once
