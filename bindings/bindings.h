@@ -14,5 +14,6 @@ void bind_npy(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
 void bind_tfrecord(nanobind::module_& m);
 void bind_transform(nanobind::module_& m);
+void bind_video(nanobind::module_& m);
 
 }  // namespace penstock::bindings

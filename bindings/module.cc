@@ -41,6 +41,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_pipeline(m);
   penstock::bindings::bind_transform(m);
   penstock::bindings::bind_image(m);
+  penstock::bindings::bind_video(m);
   penstock::bindings::bind_formats(m);
   penstock::bindings::bind_tfrecord(m);
   penstock::bindings::bind_npy(m);

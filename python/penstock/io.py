@@ -34,11 +34,15 @@ from penstock._tfrecord import (
     iter_tfrecord,
     parse_example,
 )
+from penstock._video import Frames, Video, VideoInfo, load_video, sample_video, video_info
 
 __all__ = [
+    "Frames",
     "ImageInfo",
     "TFRecordWriter",
     "TFRecords",
+    "Video",
+    "VideoInfo",
     "decode_image",
     "decode_image_batch",
     "decode_image_fields",
@@ -50,8 +54,11 @@ __all__ = [
     "load_image",
     "load_npy",
     "load_npz",
+    "load_video",
     "parse_example",
     "read_range",
+    "sample_video",
+    "video_info",
 ]
 
 BytesLike: TypeAlias = Any  # bytes, bytearray, memoryview, a uint8 array, a raw field of a sample

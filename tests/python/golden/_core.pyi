@@ -304,6 +304,43 @@ def decode_image_batch(files: Sequence[object], request: ImageRequest, boxes: Se
 def encode_image(array: Any, format: str, quality: int, subsampling: str, progressive: bool, level: int, lossless: bool) -> bytes:
     """An image file; see penstock.io.encode_image."""
 
+def ffmpeg() -> tuple[str | None, str | None]:
+    """The version of FFmpeg that is used, or why there is none."""
+
+class Clip:
+    """A video; see penstock.io.Video."""
+
+    def __init__(self, source: Any, stream: int, threads: int, max_pixels: int) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def times(self) -> list[float]:
+        """Of the frames, in seconds from the first one."""
+
+    @property
+    def damage(self) -> str:
+        """Of the container, in words; empty: none was found."""
+
+    def frames_at(self, times: Sequence[float]) -> list[int]:
+        """The frames that are shown at these times."""
+
+    def info(self) -> dict[str, Any]: ...
+
+    def read(self, numbers: Sequence[int], request: ImageRequest, position: int | None, partial: bool) -> tuple[Any, list[int], list[int], Exception | None]:
+        """
+        Pixels, the numbers of the frames, those of damaged ones, and what failed.
+        """
+
+class ClipIterator:
+    """Frames from front to back."""
+
+    def __init__(self, source: Any, stream: int, threads: int, max_pixels: int, request: ImageRequest, rotation: int) -> None: ...
+
+    def __iter__(self) -> ClipIterator: ...
+
+    def __next__(self) -> Any: ...
+
 class Records:
     """Records of files, by number."""
 

@@ -1,0 +1,302 @@
+"""Frames of videos by their numbers; :mod:`penstock.io` is where users find this."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock._image_request import MAX_PIXELS, Crop, Interpolation, make_request
+
+ClipLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
+VideoMode: TypeAlias = Literal["RGB", "RGBA", "BGR", "L"]
+OnError: TypeAlias = Literal["raise", "partial"]
+
+
+class VideoInfo(NamedTuple):
+    """What is known of a video without decoding it."""
+
+    container: str
+    """As FFmpeg calls it: "mov,mp4,m4a,3gp,3g2,mj2"."""
+    codec: str
+    width: int
+    """As stored, before rotation."""
+    height: int
+    frames: int
+    rate: float
+    """Frames a second, on the average."""
+    duration: float
+    """Seconds, from the first frame to the end of the last."""
+    start: float
+    """Of the first frame, as the file counts; all other times here count from it."""
+    rotation: int
+    """Degrees that pictures have to be turned clockwise: 0, 90, 180 or 270."""
+    pixel_format: str
+    """As FFmpeg calls it: "yuv420p"."""
+    bits: int
+    """Of a sample."""
+    alpha: bool
+    key_frames: list[int]
+    """The numbers of the key frames."""
+    damage: str
+    """What the container is damaged by, in words; empty: nothing was found."""
+
+
+class Frames(NDArray[np.uint8]):
+    """Frames as an array, (frames, height, width, channels), that knows which ones they are."""
+
+    indices: list[int]
+    """The numbers of the frames in the video."""
+    times: list[float]
+    """Of the frames, in seconds from the first of the video."""
+    damaged: list[int]
+    """Numbers of frames that the decoder knows to be damaged, or to follow damage."""
+    error: Exception | None
+    """Why frames are missing, with ``on_error="partial"``."""
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        self.indices = getattr(made_from, "indices", [])
+        self.times = getattr(made_from, "times", [])
+        self.damaged = getattr(made_from, "damaged", [])
+        self.error = getattr(made_from, "error", None)
+
+
+class FrameOptions(TypedDict, total=False):
+    """What the functions that give frames have in common."""
+
+    size: tuple[int, int] | None
+    crop: Crop | None
+    mode: VideoMode
+    resize_short: int | None
+    interpolation: Interpolation
+    flip: float
+    scale: tuple[float, float]
+    ratio: tuple[float, float]
+    seed: int
+    epoch: int
+    position: int | None
+    rotate: bool
+    strict: bool
+    on_error: OnError
+    stream: int | None
+    ffmpeg_threads: int
+    max_pixels: int
+
+
+class Video:
+    """A video whose frames are taken by number: ``len``, ``[i]``, ``[a:b:c]``, ``[[...]]``.
+
+    Frame i is the i-th picture that a decode of the whole stream gives, in order of presentation.
+    A loop over the video decodes it from front to back. One object may be used by several threads;
+    they wait for one another.
+
+    Args:
+        src: A path, a URL, or the bytes of a file, which are borrowed.
+        size: (height, width) of frames. Without a crop: a plain resize.
+        crop: A box (left, top, right, bottom), "center", or "random_resized": the same one for all
+            frames of a call.
+        mode: "RGB", "RGBA" (alpha is 255 where the video has none), "BGR" or "L".
+        rotate: Turn frames as the file's metadata says.
+        strict: A frame that the decoder knows to be damaged raises; else `damaged` names it.
+        on_error: "raise", or "partial": frames that cannot be had are left out, and `error` says
+            why.
+        stream: The number of the stream in the file; None: the best one.
+        ffmpeg_threads: Threads that the decoder may use.
+        max_pixels: Larger pictures are refused.
+
+    The others are those of :func:`penstock.io.decode_image`.
+
+    >>> from penstock import io
+    >>> video = io.Video("clip.mp4", size=(224, 224))  # doctest: +SKIP
+    >>> len(video), video[10].shape, video[::30].shape  # doctest: +SKIP
+    (300, (224, 224, 3), (10, 224, 224, 3))
+    """
+
+    def __init__(self, src: ClipLike, **options: Unpack[FrameOptions]) -> None:
+        self._request, own = _request(options)
+        self._src = os.fspath(src) if isinstance(src, os.PathLike) else src
+        stream = own.get("stream")
+        self._where = (
+            -1 if stream is None else stream,
+            own.get("ffmpeg_threads", 1),
+            own.get("max_pixels", MAX_PIXELS),
+        )
+        self._position = own.get("position")
+        self._partial = _is_partial(own.get("on_error", "raise"))
+        self._clip = _core.Clip(self._src, *self._where)
+        self._times: list[float] | None = None
+
+    @property
+    def info(self) -> VideoInfo:
+        return VideoInfo(**self._clip.info())
+
+    @property
+    def times(self) -> list[float]:
+        """Of all frames, in seconds from the first."""
+        if self._times is None:
+            self._times = self._clip.times
+        return self._times
+
+    def __len__(self) -> int:
+        return len(self._clip)
+
+    @overload
+    def __getitem__(self, which: int) -> NDArray[np.uint8]: ...
+    @overload
+    def __getitem__(self, which: slice | Sequence[int]) -> Frames: ...
+    def __getitem__(self, which: int | slice | Sequence[int]) -> NDArray[np.uint8] | Frames:
+        if isinstance(which, slice):
+            return self.read(range(*which.indices(len(self))))
+        if isinstance(which, Sequence | np.ndarray):
+            return self.read(which)
+        return np.asarray(self.read([which])[0])
+
+    def at(self, times: Sequence[float]) -> Frames:
+        """The frames that are shown at these times, in seconds from the first frame."""
+        return self.read(self._clip.frames_at([float(time) for time in times]))
+
+    def read(self, indices: Sequence[int]) -> Frames:
+        """Frames in the order given; negative numbers count from the end."""
+        total = len(self)
+        numbers = [int(one) + total if -total <= one < 0 else int(one) for one in indices]
+        pixels, there, damaged, error = self._clip.read(
+            numbers, self._request, self._position, self._partial
+        )
+        frames = pixels.view(Frames)
+        times = self.times
+        frames.indices, frames.damaged, frames.error = there, damaged, error
+        frames.times = [times[number] for number in there]
+        return frames  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        rotation = self._clip.info()["rotation"]
+        frames: Iterator[NDArray[np.uint8]] = _core.ClipIterator(
+            self._src, *self._where, self._request, rotation
+        )
+        return frames
+
+
+def video_info(
+    src: ClipLike, *, stream: int | None = None, max_pixels: int = MAX_PIXELS
+) -> VideoInfo:
+    """Reads what a video is: the container's tables, and the headers of its first picture.
+
+    Args:
+        src: A path, a URL, or the bytes of a file.
+        stream: The number of the stream in the file; None: the best one.
+
+    >>> from penstock import io
+    >>> io.video_info("clip.mp4").frames  # doctest: +SKIP
+    300
+    """
+    return Video(src, stream=stream, max_pixels=max_pixels).info
+
+
+def load_video(
+    src: ClipLike,
+    start: int | None = None,
+    stop: int | None = None,
+    step: int = 1,
+    **options: Unpack[FrameOptions],
+) -> Frames:
+    """The frames from number `start` to `stop`, every `step`-th: by default all of them.
+
+    A file whose container is damaged (one that was cut off) raises, unless ``on_error="partial"``.
+    The others are the arguments of :class:`Video`.
+
+    >>> from penstock import io
+    >>> io.load_video("clip.mp4", stop=30).shape  # doctest: +SKIP
+    (30, 720, 1280, 3)
+    """
+    video = Video(src, **options)
+    if stop is None:
+        _must_be_whole(video)
+    return video[slice(start, stop, step)]
+
+
+def sample_video(
+    src: ClipLike,
+    num_frames: int | None = None,
+    *,
+    indices: Sequence[int] | None = None,
+    times: Sequence[float] | None = None,
+    **options: Unpack[FrameOptions],
+) -> Frames:
+    """Some frames of a video, decoding as little of it as they need.
+
+    Args:
+        src: A path, a URL, or the bytes of a file.
+        num_frames: So many, spread evenly: the clip is cut into that many equal parts, and the
+            frame in the middle of each is taken; a clip that is shorter gives frames twice. 8 if
+            nothing else is asked for.
+        indices: These frames; negative numbers count from the end.
+        times: The frames shown at these times, in seconds from the first frame.
+
+    The others are the arguments of :class:`Video`.
+
+    >>> from penstock import io
+    >>> io.sample_video("clip.mp4", num_frames=8, size=(224, 224)).shape  # doctest: +SKIP
+    (8, 224, 224, 3)
+    """
+    if sum(one is not None for one in (num_frames, indices, times)) > 1:
+        raise ValueError("give one of num_frames, indices and times")
+    video = Video(src, **options)
+    if indices is not None:
+        return video.read(indices)
+    if times is not None:
+        return video.at(times)
+    _must_be_whole(video)
+    return video.read(spread(len(video), 8 if num_frames is None else num_frames))
+
+
+def spread(total: int, count: int) -> list[int]:
+    """The middles of `count` equal parts of `total` frames."""
+    if count < 1:
+        raise ValueError(f"num_frames is {count}; give 1 or more")
+    return [(2 * k + 1) * total // (2 * count) for k in range(count)]
+
+
+def _must_be_whole(video: Video) -> None:
+    damage = video._clip.damage
+    if damage and not video._partial:
+        raise ValueError(
+            f"corrupt: the file is damaged after frame {len(video) - 1} "
+            f'({video.times[-1]:.3f} s): {damage}; on_error="partial" takes what is there'
+        )
+
+
+def _is_partial(on_error: str) -> bool:
+    if on_error not in ("raise", "partial"):
+        raise ValueError(f'on_error must be "raise" or "partial", not {on_error}')
+    return on_error == "partial"
+
+
+def _request(options: FrameOptions) -> tuple[_core.ImageRequest, FrameOptions]:
+    """What C++ takes for all frames, and the options as they are."""
+    known = set(FrameOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}; there are: {', '.join(sorted(known))}")
+    mode = options.get("mode", "RGB")
+    if mode not in ("RGB", "RGBA", "BGR", "L"):
+        raise ValueError(f'mode must be "RGB", "RGBA", "BGR" or "L", not {mode}')
+    request = make_request(
+        mode,
+        options.get("size"),
+        options.get("crop"),
+        True,
+        options.get("flip", 0.0),
+        resize_short=options.get("resize_short"),
+        interpolation=options.get("interpolation", "bilinear"),
+        scale=options.get("scale", (0.08, 1.0)),
+        ratio=options.get("ratio", (3 / 4, 4 / 3)),
+        seed=options.get("seed", 0),
+        epoch=options.get("epoch", 0),
+        orientation=options.get("rotate", False),
+        strict=options.get("strict", False),
+    )
+    return request, options

@@ -1,0 +1,110 @@
+#include "media/av/ffmpeg/decoder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::media::av {
+namespace {
+
+// Does the decoder know pictures that no other refers to, and is nothing else changed when it
+// leaves them out? HEVC marks them within a temporal layer only.
+bool may_skip(AVCodecID codec, const StreamInfo& info) {
+  return codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_MPEG2VIDEO ||
+         (codec == AV_CODEC_ID_HEVC && info.one_layer);
+}
+
+}  // namespace
+
+Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
+                     const std::string& name) {
+  Messages messages;
+  const Listening listening(messages);
+  name_ = name;
+  const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
+  if (codec == nullptr) {
+    return Error(Code::unsupported, "this FFmpeg has no decoder for " + info.codec).in_file(name);
+  }
+  context_.reset(avcodec_alloc_context3(codec));
+  frame_.reset(av_frame_alloc());
+  if (context_ == nullptr || frame_ == nullptr ||
+      avcodec_parameters_to_context(context_.get(), &parameters) < 0) {
+    context_.reset();
+    return Error(Code::out_of_memory, "no memory for a decoder");
+  }
+  context_->thread_count = std::max(options_.threads, 1);
+  context_->pkt_timebase = tick;
+  context_->max_pixels = options_.max_pixels;
+  if (const int opened = avcodec_open2(context_.get(), codec, nullptr); opened < 0) {
+    context_.reset();
+    return Error(opened == AVERROR(ENOMEM) ? Code::out_of_memory : Code::corrupt,
+                 "the " + info.codec + " decoder cannot be opened: " +
+                     (messages.first.empty() ? words_of(opened) : messages.first))
+        .in_file(name);
+  }
+  skips_exactly_ = may_skip(parameters.codec_id, info);
+  expect_reorder(reorder_);
+  return {};
+}
+
+void Decoder::expect_reorder(int pictures) {
+  reorder_ = pictures;
+  if (context_ != nullptr && context_->codec_id == AV_CODEC_ID_H264) {
+    context_->has_b_frames = std::max(context_->has_b_frames, std::min(pictures, 16));
+  }
+}
+
+// Damage is counted; only what says nothing about the data is an Error.
+Status Decoder::judge(int code, Messages&& messages) {
+  if (code == AVERROR(ENOMEM)) return Error(Code::out_of_memory, "no memory to decode");
+  const bool refused = code < 0 && code != AVERROR(EAGAIN) && code != AVERROR_EOF;
+  if (refused || messages.errors > 0) {
+    ++damages_;
+    damage_ = messages.first.empty() ? words_of(code) : std::move(messages.first);
+  }
+  return {};
+}
+
+Status Decoder::send(AVPacket& packet, std::int64_t tag, Wanted wanted) {
+  Messages messages;
+  const Listening listening(messages);
+  context_->skip_frame = wanted == Wanted::parameters                     ? AVDISCARD_ALL
+                         : wanted == Wanted::references && skips_exactly_ ? AVDISCARD_NONREF
+                                                                          : AVDISCARD_DEFAULT;
+  const std::int64_t pts = std::exchange(packet.pts, tag);
+  const int sent = avcodec_send_packet(context_.get(), &packet);
+  packet.pts = pts;
+  if (sent == AVERROR(EAGAIN)) return Error(Code::internal, "a decoder was not emptied");
+  return judge(sent, std::move(messages));
+}
+
+Status Decoder::drain() {
+  Messages messages;
+  const Listening listening(messages);
+  return judge(avcodec_send_packet(context_.get(), nullptr), std::move(messages));
+}
+
+Result<bool> Decoder::receive() {
+  // Each turn uses up something that was sent, so this ends.
+  for (;;) {
+    Messages messages;
+    const Listening listening(messages);
+    const int got = avcodec_receive_frame(context_.get(), frame_.get());
+    if (Status judged = judge(got, std::move(messages)); !judged) return std::move(judged).error();
+    if (got >= 0) return true;
+    if (got == AVERROR(EAGAIN) || got == AVERROR_EOF) return false;
+  }
+}
+
+bool Decoder::frame_is_damaged() const noexcept {
+  return (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0 || frame_->decode_error_flags != 0;
+}
+
+void Decoder::flush() {
+  if (context_ == nullptr) return;
+  Messages messages;
+  const Listening listening(messages);
+  av_frame_unref(frame_.get());
+  avcodec_flush_buffers(context_.get());
+}
+
+}  // namespace penstock::media::av

@@ -1,0 +1,47 @@
+// The decoder of one stream: packets in, pictures or sounds out.
+#pragma once
+
+#include <string>
+
+#include "media/av/av.h"
+#include "media/av/ffmpeg/headers.h"
+#include "media/av/ffmpeg/log.h"
+
+namespace penstock::media::av {
+
+// Thread safety: one thread at a time.
+class Decoder {
+ public:
+  explicit Decoder(const InputOptions& options) : options_(options) {}
+
+  // Opened with the first packet. `name` is the file's, for messages.
+  Status open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
+              const std::string& name);
+  bool is_open() const noexcept { return context_ != nullptr; }
+
+  void expect_reorder(int pictures);
+  Status send(AVPacket& packet, std::int64_t tag, Wanted wanted);
+  Status drain();
+  // The frame is there until the next call.
+  Result<bool> receive();
+  AVFrame& frame() const noexcept { return *frame_; }
+  const AVCodecContext& context() const noexcept { return *context_; }
+  bool frame_is_damaged() const noexcept;
+  void flush();
+  std::int64_t damages() const noexcept { return damages_; }
+  const std::string& damage() const noexcept { return damage_; }
+
+ private:
+  Status judge(int code, Messages&& messages);
+
+  InputOptions options_;
+  CodecPtr context_;
+  FramePtr frame_;
+  std::string name_;
+  int reorder_ = 0;
+  bool skips_exactly_ = false;  // pictures that no other refers to are known as such
+  std::int64_t damages_ = 0;
+  std::string damage_;
+};
+
+}  // namespace penstock::media::av

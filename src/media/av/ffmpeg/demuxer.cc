@@ -1,0 +1,249 @@
+#include "media/av/ffmpeg/demuxer.h"
+
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace penstock::media::av {
+namespace {
+
+bool starts_with(const char* text, std::string_view start) {
+  return std::string_view(text).starts_with(start);
+}
+
+// Does the container's header say all that a decoder has to know? Else packets must be looked at.
+bool header_suffices(const AVFormatContext& format, const AVCodecParameters& is) {
+  if (!starts_with(format.iformat->name, "mov,") &&
+      !starts_with(format.iformat->name, "matroska")) {
+    return false;
+  }
+  if (is.codec_type == AVMEDIA_TYPE_AUDIO) return false;
+  if (is.width <= 0 || is.height <= 0) return false;
+  switch (is.codec_id) {
+    case AV_CODEC_ID_H264:
+    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_MPEG4:
+      return is.extradata_size > 0;
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1:
+    case AV_CODEC_ID_MJPEG:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Are parsers of no use? Then a packet of this container is a frame as it is.
+bool packets_are_frames(const AVFormatContext& format, const AVCodecParameters& is) {
+  return starts_with(format.iformat->name, "mov,") && header_suffices(format, is);
+}
+
+// Packets of VP8 and VP9 that are only there to be referred to.
+bool is_hidden(const AVPacket& packet, AVCodecID codec) {
+  if (packet.size < 1) return false;
+  const unsigned first = packet.data[0];
+  if (codec == AV_CODEC_ID_VP8) return (first & 0x10) == 0;
+  if (codec != AV_CODEC_ID_VP9) return false;
+  const unsigned last = packet.data[packet.size - 1];
+  if ((last & 0xE0) == 0xC0) return false;  // several frames in one packet: the last is shown
+  const unsigned profile = (first >> 5 & 1) | (first >> 3 & 2);
+  const int at = profile == 3 ? 2 : 3;  // the bit that says: show one that is there already
+  const bool existing = (first >> at & 1) != 0;
+  return !existing && (first >> (at - 2) & 1) == 0;
+}
+
+int rotation_of(const AVStream& stream) {
+  const std::int32_t* matrix = display_matrix(stream);
+  if (matrix == nullptr) return 0;
+  const double degrees = -av_display_rotation_get(matrix);
+  if (std::isnan(degrees)) return 0;
+  return ((int(std::lround(degrees / 90)) % 4) + 4) % 4 * 90;
+}
+
+bool has_one_layer(const AVCodecParameters& is) {
+  if (is.codec_id != AV_CODEC_ID_HEVC || is.extradata_size < 23 || is.extradata[0] != 1) {
+    return false;
+  }
+  return (is.extradata[21] >> 3 & 7) == 1;
+}
+
+std::int64_t time_or_none(std::int64_t time) {
+  return time == AV_NOPTS_VALUE ? kNoTime : time;
+}
+
+}  // namespace
+
+int Demuxer::refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
+  return AVERROR(EPERM);  // files that name other files
+}
+
+Error Demuxer::failed(int code, const char* doing) {
+  if (std::optional<Error> failure = io_->take_failure()) return *std::move(failure);
+  std::string text = std::string("cannot ") + doing + ": ";
+  if (io_->exhausted()) {
+    text += "the container's tables go round in circles";
+  } else {
+    text += messages_.first.empty() ? words_of(code) : messages_.first;
+  }
+  const bool memory = code == AVERROR(ENOMEM);
+  const bool other = code == AVERROR_DECODER_NOT_FOUND || code == AVERROR_DEMUXER_NOT_FOUND ||
+                     code == AVERROR_PATCHWELCOME;
+  return Error(memory  ? Code::out_of_memory
+               : other ? Code::unsupported
+                       : Code::corrupt,
+               std::move(text))
+      .in_file(source_->name());
+}
+
+void Demuxer::close() noexcept {
+  Messages ignored;
+  const Listening listening(ignored);
+  packet_.reset();
+  if (format_ != nullptr) avformat_close_input(&format_);
+  stream_ = nullptr;
+  io_.reset();
+}
+
+Status Demuxer::open() {
+  close();
+  const Listening listening(messages_);
+  if (source_->size() == 0) {
+    return Error(Code::corrupt, "the file is empty").in_file(source_->name());
+  }
+  io_ = std::make_unique<SourceIo>(source_, options_.buffer);
+  packet_.reset(av_packet_alloc());
+  format_ = avformat_alloc_context();
+  if (io_->context() == nullptr || packet_ == nullptr || format_ == nullptr) {
+    return Error(Code::out_of_memory, "no memory for a demuxer");
+  }
+  format_->pb = io_->context();
+  format_->flags |= AVFMT_FLAG_CUSTOM_IO;
+  format_->io_open = &Demuxer::refuse;
+  const int opened = avformat_open_input(&format_, "", nullptr, nullptr);
+  if (opened < 0) {
+    if (opened == AVERROR_INVALIDDATA && messages_.first.empty() && !io_->exhausted()) {
+      return Error(Code::corrupt, "this is no video or audio file that FFmpeg knows")
+          .in_file(source_->name());
+    }
+    return failed(opened, "open it");
+  }
+  return choose_stream();
+}
+
+Status Demuxer::choose_stream() {
+  const bool video = options_.kind == Kind::video;
+  const AVMediaType type = video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO;
+  int number = av_find_best_stream(format_, type, options_.stream, -1, nullptr, 0);
+  // A stream whose codec shows only in its packets is found after a look at these.
+  if (number < 0 || !header_suffices(*format_, *format_->streams[number]->codecpar)) {
+    io_->begin_call();
+    const int looked = avformat_find_stream_info(format_, nullptr);
+    if (looked < 0) return failed(looked, "read its streams");
+    number = av_find_best_stream(format_, type, options_.stream, -1, nullptr, 0);
+  }
+  const bool cover =
+      number >= 0 && (format_->streams[number]->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
+  if (number < 0 || cover) {
+    const std::string what = video ? "video" : "audio";
+    return Error(Code::not_found,
+                 options_.stream < 0
+                     ? "there is no " + what + " in it"
+                     : "stream " + std::to_string(options_.stream) + " is not one of " + what)
+        .in_file(source_->name());
+  }
+  stream_ = format_->streams[number];
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    format_->streams[i]->discard = int(i) == number ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+  }
+  if (packets_are_frames(*format_, *stream_->codecpar)) format_->flags |= AVFMT_FLAG_NOPARSE;
+  describe();
+  const AVCodecParameters& is = *stream_->codecpar;
+  if (video &&
+      (is.width < 0 || is.height < 0 || std::int64_t(is.width) * is.height > options_.max_pixels)) {
+    return Error(Code::out_of_range, "its pictures are " + std::to_string(is.width) + " x " +
+                                         std::to_string(is.height) +
+                                         " pixels, more than max_pixels allows")
+        .in_file(source_->name());
+  }
+  return {};
+}
+
+void Demuxer::describe() {
+  const AVCodecParameters& is = *stream_->codecpar;
+  info_ = {};
+  info_.number = stream_->index;
+  info_.container = format_->iformat->name;
+  info_.codec = avcodec_get_name(is.codec_id);
+  info_.tick_num = stream_->time_base.num;
+  info_.tick_den = stream_->time_base.den;
+  info_.tick = av_q2d(stream_->time_base);
+  info_.start = time_or_none(stream_->start_time);
+  if (stream_->duration > 0) {
+    info_.duration = double(stream_->duration) * info_.tick;
+  } else if (format_->duration > 0) {
+    info_.duration = double(format_->duration) / AV_TIME_BASE;
+  }
+  if (options_.kind == Kind::video) {
+    info_.width = is.width;
+    info_.height = is.height;
+    if (stream_->avg_frame_rate.den > 0) info_.rate = av_q2d(stream_->avg_frame_rate);
+    info_.rotation = rotation_of(*stream_);
+    info_.interlaced = is.field_order != AV_FIELD_PROGRESSIVE && is.field_order != AV_FIELD_UNKNOWN;
+    info_.one_layer = has_one_layer(is);
+    info_.samples = avformat_index_get_entries_count(stream_);
+    return;
+  }
+  info_.sample_rate = is.sample_rate;
+  info_.channels = is.ch_layout.nb_channels;
+  char layout[64] = {};
+  if (av_channel_layout_describe(&is.ch_layout, layout, sizeof layout) > 0) info_.layout = layout;
+  info_.bits = is.bits_per_raw_sample > 0 ? is.bits_per_raw_sample : is.bits_per_coded_sample;
+  info_.frame_size = is.frame_size;
+  info_.pre_roll = is.seek_preroll;
+}
+
+Result<bool> Demuxer::read(Packet& packet) {
+  const Listening listening(messages_);
+  do {
+    av_packet_unref(packet_.get());
+    io_->begin_call();
+    const int got = av_read_frame(format_, packet_.get());
+    if (got == AVERROR_EOF) {
+      if (std::optional<Error> failure = io_->take_failure()) return *std::move(failure);
+      return false;
+    }
+    if (got < 0) return failed(got, "read on");
+  } while (packet_->stream_index != stream_->index);
+  packet = {};
+  packet.pts = time_or_none(packet_->pts);
+  packet.dts = time_or_none(packet_->dts);
+  packet.duration = packet_->duration;
+  packet.pos = packet_->pos;
+  packet.size = packet_->size;
+  packet.key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
+  packet.discard = (packet_->flags & AV_PKT_FLAG_DISCARD) != 0;
+  packet.corrupt = (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
+  packet.hidden = !io_->blank() && is_hidden(*packet_, stream_->codecpar->codec_id);
+  return true;
+}
+
+void Demuxer::read_blank(bool blank) {
+  io_->set_blank(blank);
+}
+
+Status Demuxer::seek(std::int64_t time) {
+  const Listening listening(messages_);
+  io_->begin_call();
+  av_packet_unref(packet_.get());
+  const int sought = av_seek_frame(format_, stream_->index, time, AVSEEK_FLAG_BACKWARD);
+  if (sought < 0) return failed(sought, "seek");
+  return {};
+}
+
+Status Demuxer::rewind() {
+  options_.stream = info_.number;
+  return open();
+}
+
+}  // namespace penstock::media::av

@@ -1,0 +1,52 @@
+// One stream of a file as packets.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "media/av/av.h"
+#include "media/av/ffmpeg/headers.h"
+#include "media/av/ffmpeg/io.h"
+#include "media/av/ffmpeg/log.h"
+
+namespace penstock::media::av {
+
+// Thread safety: one thread at a time.
+class Demuxer {
+ public:
+  Demuxer(std::shared_ptr<const storage::Source> source, const InputOptions& options)
+      : source_(std::move(source)), options_(options) {}
+  ~Demuxer() { close(); }
+  Demuxer(const Demuxer&) = delete;
+  Demuxer& operator=(const Demuxer&) = delete;
+
+  Status open();
+  const StreamInfo& info() const noexcept { return info_; }
+  const AVCodecParameters& parameters() const noexcept { return *stream_->codecpar; }
+  AVRational tick() const noexcept { return stream_->time_base; }
+
+  Result<bool> read(Packet& packet);
+  AVPacket& packet() noexcept { return *packet_; }  // the one last read
+  void read_blank(bool blank);
+  Status seek(std::int64_t time);
+  Status rewind();
+  const Messages& messages() const noexcept { return messages_; }
+
+ private:
+  void close() noexcept;
+  Status choose_stream();
+  void describe();
+  Error failed(int code, const char* doing);
+  static int refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
+
+  std::shared_ptr<const storage::Source> source_;
+  InputOptions options_;
+  std::unique_ptr<SourceIo> io_;
+  AVFormatContext* format_ = nullptr;
+  AVStream* stream_ = nullptr;
+  PacketPtr packet_;
+  StreamInfo info_;
+  Messages messages_;
+};
+
+}  // namespace penstock::media::av

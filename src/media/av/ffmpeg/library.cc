@@ -1,0 +1,113 @@
+// The entry of libpenstock_av: demuxer, decoder and converters put together.
+#include <span>
+#include <utility>
+
+#include "media/av/av.h"
+#include "media/av/ffmpeg/decoder.h"
+#include "media/av/ffmpeg/demuxer.h"
+#include "media/av/ffmpeg/pixels.h"
+#include "media/av/ffmpeg/recovery.h"
+#include "media/av/ffmpeg/sounds.h"
+
+namespace penstock::media::av {
+namespace {
+
+class FfmpegInput final : public Input {
+ public:
+  FfmpegInput(std::shared_ptr<const storage::Source> source, const InputOptions& options)
+      : name_(source->name()), demuxer_(std::move(source), options), decoder_(options) {}
+
+  Status open() { return demuxer_.open(); }
+
+  const StreamInfo& stream() const noexcept override { return demuxer_.info(); }
+  Result<bool> read(Packet& packet) override { return demuxer_.read(packet); }
+  void read_blank(bool blank) override { demuxer_.read_blank(blank); }
+  Status seek(std::int64_t time) override { return demuxer_.seek(time); }
+  Status rewind() override { return demuxer_.rewind(); }
+  std::int64_t complaints() const noexcept override { return demuxer_.messages().errors; }
+  const std::string& complaint() const noexcept override { return demuxer_.messages().first; }
+
+  Start start() const noexcept override {
+    const AVCodecParameters& is = demuxer_.parameters();
+    if (is.codec_id != AV_CODEC_ID_H264) return Start::clean;
+    const AVPacket& packet = const_cast<Demuxer&>(demuxer_).packet();
+    return h264_start({packet.data, std::size_t(packet.size)},
+                      {is.extradata, std::size_t(is.extradata_size)});
+  }
+
+  void expect_reorder(int pictures) override { decoder_.expect_reorder(pictures); }
+
+  Status send(std::int64_t tag, Wanted wanted) override {
+    if (!decoder_.is_open()) {
+      Status opened = decoder_.open(demuxer_.parameters(), demuxer_.tick(), stream(), name_);
+      if (!opened) return opened;
+    }
+    return decoder_.send(demuxer_.packet(), tag, wanted);
+  }
+  Status drain() override {
+    if (!decoder_.is_open()) return {};
+    return decoder_.drain();
+  }
+  Result<bool> receive(Picture& picture) override {
+    Result<bool> got = receive_frame();
+    if (got && *got) picture = picture_of(decoder_.frame(), decoder_.frame_is_damaged());
+    if (got && !*got && decoder_.is_open()) note_format(picture);
+    return got;
+  }
+  Result<bool> receive(Sound& sound) override {
+    Result<bool> got = receive_frame();
+    if (got && *got) sound = sound_of(decoder_.frame(), decoder_.frame_is_damaged());
+    return got;
+  }
+  void flush() override { decoder_.flush(); }
+  std::int64_t damages() const noexcept override { return decoder_.damages(); }
+  const std::string& damage() const noexcept override { return decoder_.damage(); }
+
+  Status convert(PixelMode mode, std::uint8_t* out, std::ptrdiff_t row_bytes) override {
+    return pixels_.convert(decoder_.frame(), mode, out, row_bytes);
+  }
+  Result<std::unique_ptr<Resampler>> resampler(const SampleForm& form) override {
+    return make_resampler(decoder_.frame(), form);
+  }
+
+ private:
+  Result<bool> receive_frame() {
+    if (!decoder_.is_open()) return false;
+    return decoder_.receive();
+  }
+  // Without a picture: what the decoder knows of those to come.
+  void note_format(Picture& picture) const {
+    const AVPixFmtDescriptor* about = av_pix_fmt_desc_get(decoder_.context().pix_fmt);
+    if (about == nullptr) return;
+    picture.format = about->name;
+    picture.bits = about->comp[0].depth;
+    picture.alpha = (about->flags & AV_PIX_FMT_FLAG_ALPHA) != 0;
+  }
+
+  std::string name_;
+  Demuxer demuxer_;
+  Decoder decoder_;
+  PixelConverter pixels_;
+};
+
+class FfmpegLibrary final : public Library {
+ public:
+  FfmpegLibrary() { listen_to_log(); }
+  int interface() const noexcept override { return kInterface; }
+  std::string version() const override { return av_version_info(); }
+  Result<std::unique_ptr<Input>> open(std::shared_ptr<const storage::Source> source,
+                                      const InputOptions& options) override {
+    auto input = std::make_unique<FfmpegInput>(std::move(source), options);
+    if (Status opened = input->open(); !opened) return std::move(opened).error();
+    return std::unique_ptr<Input>(std::move(input));
+  }
+};
+
+}  // namespace
+}  // namespace penstock::media::av
+
+extern "C" __attribute__((visibility("default"))) penstock::media::av::Library*
+penstock_av_library() {
+  static penstock::media::av::FfmpegLibrary library;
+  return &library;
+}

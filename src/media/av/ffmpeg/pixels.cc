@@ -1,0 +1,149 @@
+#include "media/av/ffmpeg/pixels.h"
+
+#include <cstring>
+
+#include "media/av/ffmpeg/log.h"
+
+namespace penstock::media::av {
+namespace {
+
+// The old names of full-range formats say in the format what belongs to the frame.
+AVPixelFormat plain(int format) {
+  switch (format) {
+    case AV_PIX_FMT_YUVJ420P:
+      return AV_PIX_FMT_YUV420P;
+    case AV_PIX_FMT_YUVJ422P:
+      return AV_PIX_FMT_YUV422P;
+    case AV_PIX_FMT_YUVJ444P:
+      return AV_PIX_FMT_YUV444P;
+    case AV_PIX_FMT_YUVJ440P:
+      return AV_PIX_FMT_YUV440P;
+    default:
+      return AVPixelFormat(format);
+  }
+}
+
+bool is_full(const AVFrame& frame) {
+  return plain(frame.format) != frame.format || frame.color_range == AVCOL_RANGE_JPEG;
+}
+
+Planes planes_of(AVPixelFormat format) {
+  switch (format) {
+    case AV_PIX_FMT_GRAY8:
+      return Planes::grey;
+    case AV_PIX_FMT_YUV420P:
+      return Planes::yuv420;
+    case AV_PIX_FMT_YUV422P:
+      return Planes::yuv422;
+    case AV_PIX_FMT_YUV444P:
+      return Planes::yuv444;
+    default:
+      return Planes::other;
+  }
+}
+
+Matrix matrix_of(AVColorSpace space) {
+  switch (space) {
+    case AVCOL_SPC_BT709:
+      return Matrix::bt709;
+    case AVCOL_SPC_BT2020_NCL:
+    case AVCOL_SPC_BT2020_CL:
+      return Matrix::bt2020;
+    case AVCOL_SPC_UNSPECIFIED:
+    case AVCOL_SPC_BT470BG:
+    case AVCOL_SPC_SMPTE170M:
+      return Matrix::bt601;
+    default:
+      return Matrix::other;
+  }
+}
+
+AVPixelFormat format_of(PixelMode mode) {
+  switch (mode) {
+    case PixelMode::rgba:
+      return AV_PIX_FMT_RGBA;
+    case PixelMode::bgr:
+      return AV_PIX_FMT_BGR24;
+    case PixelMode::l:
+      return AV_PIX_FMT_GRAY8;
+    default:
+      return AV_PIX_FMT_RGB24;
+  }
+}
+
+std::size_t pixel_bytes(AVPixelFormat format) {
+  return format == AV_PIX_FMT_GRAY8 ? 1 : format == AV_PIX_FMT_RGBA ? 4 : 3;
+}
+
+}  // namespace
+
+Picture picture_of(const AVFrame& frame, bool damaged) {
+  Picture picture;
+  picture.tag = frame.pts == AV_NOPTS_VALUE ? -1 : frame.pts;
+  picture.width = frame.width;
+  picture.height = frame.height;
+  picture.planes = planes_of(plain(frame.format));
+  for (std::size_t i = 0; i < 3; ++i) {
+    picture.data[i] = frame.data[i];
+    picture.row_bytes[i] = frame.linesize[i];
+  }
+  picture.matrix = matrix_of(frame.colorspace);
+  picture.full_range = is_full(frame);
+  picture.left_chroma = frame.chroma_location != AVCHROMA_LOC_CENTER;
+  picture.key = is_key(frame);
+  picture.damaged = damaged;
+  if (const AVPixFmtDescriptor* about = av_pix_fmt_desc_get(AVPixelFormat(frame.format))) {
+    picture.alpha = (about->flags & AV_PIX_FMT_FLAG_ALPHA) != 0;
+    picture.bits = about->comp[0].depth;
+    picture.format = about->name;
+  }
+  return picture;
+}
+
+Status PixelConverter::prepare(const AVFrame& frame, AVPixelFormat to) {
+  const AVPixelFormat from = plain(frame.format);
+  const int full = is_full(frame) ? 1 : 0, matrix = frame.colorspace;
+  if (context_ != nullptr && width_ == frame.width && height_ == frame.height && from_ == from &&
+      to_ == to && full_ == full && matrix_ == matrix) {
+    return {};
+  }
+  context_.reset(sws_getContext(frame.width, frame.height, from, frame.width, frame.height, to,
+                                SWS_BICUBIC, nullptr, nullptr, nullptr));
+  if (context_ == nullptr) {
+    const char* name = av_get_pix_fmt_name(from);
+    return Error(Code::unsupported, std::string("pictures of format ") +
+                                        (name != nullptr ? name : "unknown") +
+                                        " cannot be converted");
+  }
+  const int* table = sws_getCoefficients(matrix == AVCOL_SPC_UNSPECIFIED ? SWS_CS_DEFAULT : matrix);
+  (void)sws_setColorspaceDetails(context_.get(), table, full, sws_getCoefficients(SWS_CS_DEFAULT),
+                                 1, 0, 1 << 16, 1 << 16);
+  width_ = frame.width, height_ = frame.height, from_ = from, to_ = to;
+  full_ = full, matrix_ = matrix;
+  return {};
+}
+
+Status PixelConverter::convert(const AVFrame& frame, PixelMode mode, std::uint8_t* out,
+                               std::ptrdiff_t row_bytes) {
+  Messages messages;
+  const Listening listening(messages);
+  const AVPixelFormat to = format_of(mode);
+  if (Status ready = prepare(frame, to); !ready) return ready;
+  // libswscale writes whole vectors: rows that do not end with one go through wider rows.
+  constexpr int kVector = 32;
+  const std::size_t used = std::size_t(frame.width) * pixel_bytes(to);
+  const bool direct = frame.width % kVector == 0 && row_bytes >= std::ptrdiff_t(used);
+  const std::size_t wide = (used + 2 * 64 - 1) / 64 * 64;
+  if (!direct) padded_.resize(wide * std::size_t(frame.height) + 64);
+  std::uint8_t* const data[4] = {direct ? out : padded_.data(), nullptr, nullptr, nullptr};
+  const int lines[4] = {int(direct ? row_bytes : std::ptrdiff_t(wide)), 0, 0, 0};
+  const int rows =
+      sws_scale(context_.get(), frame.data, frame.linesize, 0, frame.height, data, lines);
+  if (rows != frame.height) return Error(Code::internal, "libswscale stopped half-way");
+  for (int y = 0; !direct && y < frame.height; ++y) {
+    std::memcpy(out + y * row_bytes, padded_.data() + std::size_t(y) * wide, used);
+  }
+  return {};
+}
+
+}  // namespace penstock::media::av

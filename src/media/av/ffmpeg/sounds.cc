@@ -1,0 +1,97 @@
+#include "media/av/ffmpeg/sounds.h"
+
+#include <array>
+
+#include "media/av/ffmpeg/log.h"
+
+namespace penstock::media::av {
+namespace {
+
+constexpr int kMostChannels = 64;
+
+class SwrResampler final : public Resampler {
+ public:
+  SwrResampler(SwrPtr context, const AVFrame& frame)
+      : context_(std::move(context)), frame_(frame) {}
+
+  std::int64_t room(std::int64_t samples) const override {
+    return swr_get_out_samples(context_.get(), int(samples));
+  }
+
+  Result<std::int64_t> convert(std::int64_t first, std::int64_t count, std::uint8_t* const* into,
+                               std::int64_t room) override {
+    const auto format = AVSampleFormat(frame_.format);
+    const bool planar = av_sample_fmt_is_planar(format) != 0;
+    const int channels = frame_.ch_layout.nb_channels;
+    const int step = av_get_bytes_per_sample(format) * (planar ? 1 : channels);
+    std::array<const std::uint8_t*, kMostChannels> from{};
+    for (int i = 0; i < (planar ? channels : 1); ++i) {
+      from[std::size_t(i)] = frame_.extended_data[i] + first * step;
+    }
+    return answer(swr_convert(context_.get(), const_cast<std::uint8_t**>(into), int(room),
+                              from.data(), int(count)));
+  }
+
+  Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room) override {
+    return answer(
+        swr_convert(context_.get(), const_cast<std::uint8_t**>(into), int(room), nullptr, 0));
+  }
+
+ private:
+  static Result<std::int64_t> answer(int count) {
+    if (count < 0) return Error(Code::internal, "libswresample: " + words_of(count));
+    return std::int64_t(count);
+  }
+
+  SwrPtr context_;
+  const AVFrame& frame_;
+};
+
+}  // namespace
+
+Sound sound_of(const AVFrame& frame, bool damaged) {
+  Sound sound;
+  sound.tag = frame.pts == AV_NOPTS_VALUE ? -1 : frame.pts;
+  sound.samples = frame.nb_samples;
+  sound.channels = frame.ch_layout.nb_channels;
+  sound.sample_rate = frame.sample_rate;
+  sound.damaged = damaged;
+  return sound;
+}
+
+Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const SampleForm& form) {
+  Messages messages;
+  const Listening listening(messages);
+  if (frame.ch_layout.nb_channels > kMostChannels) {
+    return Error(Code::unsupported, "more than 64 channels");
+  }
+  AVChannelLayout from{}, to{};
+  if (frame.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC) {
+    av_channel_layout_default(&from, frame.ch_layout.nb_channels);
+  } else {
+    av_channel_layout_copy(&from, &frame.ch_layout);
+  }
+  if (form.channels == 0 || form.channels == frame.ch_layout.nb_channels) {
+    av_channel_layout_copy(&to, &from);
+  } else {
+    av_channel_layout_default(&to, form.channels);
+  }
+  const AVSampleFormat format = form.floating
+                                    ? (form.planar ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT)
+                                    : (form.planar ? AV_SAMPLE_FMT_S16P : AV_SAMPLE_FMT_S16);
+  SwrContext* made = nullptr;
+  const int rate = form.sample_rate > 0 ? form.sample_rate : frame.sample_rate;
+  int set = swr_alloc_set_opts2(&made, &to, format, rate, &from, AVSampleFormat(frame.format),
+                                frame.sample_rate, 0, nullptr);
+  SwrPtr context(made);
+  if (set >= 0) set = swr_init(context.get());
+  av_channel_layout_uninit(&from);
+  av_channel_layout_uninit(&to);
+  if (set < 0) {
+    return Error(Code::unsupported, "these samples cannot be converted: " +
+                                        (messages.first.empty() ? words_of(set) : messages.first));
+  }
+  return std::unique_ptr<Resampler>(std::make_unique<SwrResampler>(std::move(context), frame));
+}
+
+}  // namespace penstock::media::av

@@ -1,0 +1,242 @@
+#include "media/video/index.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+namespace penstock::media {
+namespace {
+
+constexpr std::size_t kMostPackets = std::size_t(1) << 27;
+
+// Can the order of presentation be told from the packets?
+bool times_tell(const FrameIndex& index, const std::vector<std::uint32_t>& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const IndexedPacket& one = index.packets[order[i]];
+    if (one.pts == av::kNoTime) return false;
+    if (i > 0 && !one.discard && !index.packets[order[i - 1]].discard &&
+        index.packets[order[i - 1]].pts == one.pts) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A stream that begins with pictures whose references were cut off does not show them. How many
+// packets there are up to the last one of which that must be found out.
+std::uint32_t doubtful_start(const FrameIndex& index) {
+  if (index.keys.empty()) return 0;
+  const std::uint32_t key = index.keys.front(), first = index.packets[key].place;
+  const std::size_t end = index.keys.size() > 1 ? index.keys[1] : index.packets.size();
+  std::uint32_t doubtful = key;
+  for (std::uint32_t i = key + 1; i < end; ++i) {
+    if (index.packets[i].place < first && !index.packets[i].discard) doubtful = i + 1;
+  }
+  return doubtful;
+}
+
+struct Shown {
+  std::vector<std::uint32_t> packets;  // of the pictures, as they come out
+  std::vector<std::uint32_t> keys;
+};
+
+// What comes out of the decoder when it is given `enough` packets from the beginning.
+Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough) {
+  if (Status status = input.rewind(); !status) return std::move(status).error();
+  Shown shown;
+  av::Packet packet;
+  av::Picture picture;
+  const auto take_all = [&]() -> Status {
+    for (;;) {
+      Result<bool> got = input.receive(picture);
+      if (!got) return std::move(got).error();
+      if (!*got) return {};
+      if (picture.tag < 0) continue;
+      shown.packets.push_back(std::uint32_t(picture.tag));
+      if (picture.key) shown.keys.push_back(std::uint32_t(picture.tag));
+    }
+  };
+  for (std::size_t number = 0; number < enough; ++number) {
+    Result<bool> more = input.read(packet);
+    if (!more) return std::move(more).error();
+    if (!*more) break;
+    if (Status s = input.send(std::int64_t(number), av::Wanted::picture); !s) {
+      return std::move(s).error();
+    }
+    if (Status s = take_all(); !s) return std::move(s).error();
+  }
+  if (Status s = input.drain(); !s) return std::move(s).error();
+  if (Status s = take_all(); !s) return std::move(s).error();
+  input.flush();
+  return shown;
+}
+
+}  // namespace
+
+std::uint32_t FrameIndex::start_of(std::uint32_t packet) const noexcept {
+  auto after = std::upper_bound(keys.begin(), keys.end(), packet);
+  while (after != keys.begin()) {
+    --after;
+    if (packets[*after].place <= packets[packet].place) return *after;
+  }
+  return 0;
+}
+
+std::uint32_t FrameIndex::start_before(std::uint32_t start) const noexcept {
+  const auto at = std::lower_bound(keys.begin(), keys.end(), start);
+  return at == keys.begin() ? 0 : *(at - 1);
+}
+
+std::int64_t FrameIndex::number_of(const av::Packet& packet) const noexcept {
+  if (!seekable) return -1;
+  auto at = std::lower_bound(
+      by_pos_.begin(), by_pos_.end(), packet.pos,
+      [this](std::uint32_t one, std::int64_t pos) { return packets[one].pos < pos; });
+  if (at == by_pos_.end() || packets[*at].pos != packet.pos) return -1;
+  const auto next = at + 1;
+  if (next == by_pos_.end() || packets[*next].pos != packet.pos) return *at;
+  for (; at != by_pos_.end() && packets[*at].pos == packet.pos; ++at) {
+    if (packets[*at].pts == packet.pts) return *at;
+  }
+  return -1;
+}
+
+// Fills in what follows from packets and frames.
+void FrameIndex::settle(const av::StreamInfo& stream) {
+  by_pos_.resize(packets.size());
+  std::iota(by_pos_.begin(), by_pos_.end(), 0u);
+  std::stable_sort(by_pos_.begin(), by_pos_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return packets[a].pos < packets[b].pos;
+  });
+  for (std::size_t i = 0; i < by_pos_.size() && seekable; ++i) {
+    const IndexedPacket& one = packets[by_pos_[i]];
+    seekable = one.pos >= 0 && (i == 0 || packets[by_pos_[i - 1]].pos != one.pos ||
+                                packets[by_pos_[i - 1]].pts != one.pts);
+  }
+  // How many of the packets before one are shown after it, at most.
+  std::vector<std::uint32_t> waiting;
+  for (const IndexedPacket& one : packets) {
+    const auto later = std::upper_bound(waiting.begin(), waiting.end(), one.place);
+    reorder = std::max(reorder, int(waiting.end() - later));
+    waiting.insert(later, one.place);
+    if (waiting.size() > 32) waiting.erase(waiting.begin());
+  }
+  if (frames.empty()) return;
+  const bool timed = std::all_of(frames.begin(), frames.end(), [this](std::uint32_t one) {
+    return packets[one].pts != av::kNoTime;
+  });
+  const double rate = stream.rate > 0 ? stream.rate : 25;
+  const std::int64_t first = packets[frames.front()].pts;
+  if (timed) start = double(first) * stream.tick;
+  times.reserve(frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    times.push_back(timed ? double(packets[frames[i]].pts - first) * stream.tick
+                          : double(i) / rate);
+  }
+  // The last frame is shown as long as the one before it, on the average.
+  const double last =
+      times.size() > 1 && times.back() > 0 ? times.back() / double(times.size() - 1) : 1 / rate;
+  duration = times.back() + last;
+}
+
+Result<FrameIndex> make_index(av::Input& input, bool blank) {
+  FrameIndex index;
+  const av::StreamInfo& stream = input.stream();
+  const std::int64_t complaints = input.complaints();
+  av::Packet packet;
+  if (blank) input.read_blank(true);
+  for (;;) {
+    Result<bool> more = input.read(packet);
+    if (!more) {
+      if (more.error().code() != Code::corrupt || index.packets.empty()) {
+        return std::move(more).error();
+      }
+      index.damage = more.error().message();
+      break;
+    }
+    if (!*more) break;
+    if (index.packets.size() >= kMostPackets) {
+      return Error(Code::out_of_range, "the stream has more packets than can be indexed");
+    }
+    if (packet.key) index.keys.push_back(std::uint32_t(index.packets.size()));
+    index.packets.push_back(
+        {packet.pts, packet.dts, packet.pos, 0, packet.key, packet.discard || packet.hidden});
+  }
+  if (blank) input.read_blank(false);
+  if (index.damage.empty() && input.complaints() > complaints) index.damage = input.complaint();
+
+  std::vector<std::uint32_t> order(index.packets.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&index](std::uint32_t a, std::uint32_t b) {
+    return index.packets[a].pts < index.packets[b].pts;
+  });
+  const bool fields = stream.interlaced && (stream.codec == "h264" || stream.codec == "hevc");
+  if (fields || !times_tell(index, order)) {
+    Result<Shown> shown = shown_by_decoding(input, order.size());
+    if (!shown) return std::move(shown).error();
+    index.frames = std::move(shown->packets);
+    // Containers of this kind also call packets key frames that hold none.
+    index.keys = std::move(shown->keys);
+    std::sort(index.keys.begin(), index.keys.end());
+    for (IndexedPacket& one : index.packets) one.key = false;
+    for (const std::uint32_t key : index.keys) index.packets[key].key = true;
+    // A packet without a picture belongs to the one after it.
+    std::vector<std::uint32_t> place(index.packets.size(), std::uint32_t(-1));
+    for (std::size_t i = 0; i < index.frames.size(); ++i) {
+      place[index.frames[i]] = std::uint32_t(i);
+    }
+    std::uint32_t next = std::uint32_t(index.frames.size());
+    for (std::size_t i = place.size(); i-- > 0;) {
+      if (place[i] != std::uint32_t(-1)) next = place[i];
+      index.packets[i].place = next;
+    }
+  } else {
+    for (std::size_t i = 0; i < order.size(); ++i) index.packets[order[i]].place = std::uint32_t(i);
+    std::vector<bool> absent(order.size(), false);
+    if (const std::uint32_t doubtful = doubtful_start(index); doubtful > 0) {
+      Result<Shown> shown = shown_by_decoding(input, doubtful);
+      if (!shown) return std::move(shown).error();
+      for (std::uint32_t i = 0; i < doubtful; ++i) absent[i] = i != index.keys.front();
+      for (const std::uint32_t one : shown->packets) absent[one] = false;
+    }
+    for (const std::uint32_t one : order) {
+      if (!index.packets[one].discard && !absent[one]) index.frames.push_back(one);
+    }
+  }
+  index.settle(stream);
+  return index;
+}
+
+bool has_whole_tables(const storage::Source& source) {
+  std::uint64_t at = 0;
+  bool tables = false;
+  for (int box = 0; box < 64 && at + 8 <= source.size(); ++box) {
+    std::array<std::byte, 16> head{};
+    const std::size_t count = std::min<std::uint64_t>(head.size(), source.size() - at);
+    if (!source.read(at, std::span(head).first(count))) return false;
+    const auto number = [&head](std::size_t from, std::size_t bytes) {
+      std::uint64_t value = 0;
+      for (std::size_t i = 0; i < bytes; ++i) {
+        value = value << 8 | std::to_integer<std::uint64_t>(head[from + i]);
+      }
+      return value;
+    };
+    const std::string_view type(reinterpret_cast<const char*>(head.data()) + 4, 4);
+    if (box == 0 && type != "ftyp" && type != "moov" && type != "mdat" && type != "wide" &&
+        type != "free") {
+      return false;
+    }
+    if (type == "moof") return false;
+    tables = tables || type == "moov";
+    std::uint64_t size = number(0, 4);
+    if (size == 1) size = number(8, 8);
+    if (size == 0) size = source.size() - at;
+    if (size < 8) return false;
+    if (size > source.size() - at) return tables;  // cut off
+    at += size;
+  }
+  return tables;
+}
+
+}  // namespace penstock::media

@@ -1,0 +1,269 @@
+#include "media/video/reader.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace penstock::media {
+namespace {
+
+constexpr std::uint32_t kReadOn = 16;     // packets that are sooner read than jumped over
+constexpr std::uint32_t kMostLater = 40;  // packets after which a picture comes out, if ever
+
+}  // namespace
+
+// Pictures that are decoded in one pass.
+struct FrameReader::Run {
+  struct Target {
+    std::uint32_t packet;
+    std::size_t which;
+  };
+  std::uint32_t start = 0;
+  std::vector<Target> targets;  // sorted by packet
+
+  std::uint32_t last() const { return targets.back().packet; }
+};
+
+// What a call of read() has come to.
+struct FrameReader::Pass {
+  const ReadOptions& options;
+  FrameSink& sink;
+  std::span<const std::int64_t> numbers;
+  ReadReport report;
+  std::vector<std::uint32_t> damage;  // packets of this run that were found to be damaged
+  std::string words;                  // of the last of them
+  bool not_a_start = false;           // decoding cannot begin where the container says so
+};
+
+Error FrameReader::at_frame(Code code, std::size_t frame, const std::string& what) const {
+  char text[64];
+  std::snprintf(text, sizeof text, "frame %zu (%.3f s): ", frame, index_.times[frame]);
+  return Error(code, text + what).in_file(name_);
+}
+
+std::vector<FrameReader::Run> FrameReader::plan(std::span<const std::int64_t> numbers) const {
+  std::vector<Run::Target> targets;
+  targets.reserve(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    targets.push_back({index_.frames[std::size_t(numbers[i])], i});
+  }
+  std::sort(targets.begin(), targets.end(), [](const Run::Target& a, const Run::Target& b) {
+    return a.packet != b.packet ? a.packet < b.packet : a.which < b.which;
+  });
+  std::vector<Run> runs;
+  for (const Run::Target& target : targets) {
+    const std::uint32_t start = index_.start_of(target.packet);
+    if (runs.empty() || start > runs.back().last() + 1) runs.push_back({start, {}});
+    runs.back().start = std::min(runs.back().start, start);
+    runs.back().targets.push_back(target);
+    // A picture may need more than the run before it left out.
+    while (runs.size() > 1 && runs.back().start <= runs[runs.size() - 2].last() + 1) {
+      Run& before = runs[runs.size() - 2];
+      before.start = std::min(before.start, runs.back().start);
+      before.targets.insert(before.targets.end(), runs.back().targets.begin(),
+                            runs.back().targets.end());
+      runs.pop_back();
+    }
+  }
+  return runs;
+}
+
+Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
+                                     const ReadOptions& options, FrameSink& sink) {
+  for (const std::int64_t number : numbers) {
+    if (number >= 0 && number < std::int64_t(index_.frames.size())) continue;
+    std::string text = "there is no frame " + std::to_string(number) + ": it has " +
+                       std::to_string(index_.frames.size());
+    if (!index_.damage.empty()) text += "; the file is damaged: " + index_.damage;
+    return Error(Code::out_of_range, std::move(text)).in_file(name_);
+  }
+  Pass pass{options, sink, numbers, {}, {}, {}};
+  pass.report.there.assign(numbers.size(), false);
+  pass.report.damaged.assign(numbers.size(), false);
+  for (const Run& run : plan(numbers)) {
+    std::uint32_t start = run.start;
+    Status done = decode(pass, run, start);
+    const auto missing = [&]() {
+      return std::find_if(run.targets.begin(), run.targets.end(), [&](const Run::Target& target) {
+        return !pass.report.there[target.which];
+      });
+    };
+    // A key frame may turn out to be none: once more from the one before, then from the beginning.
+    while (done.ok() && start > 0 && missing() != run.targets.end()) {
+      start = pass.not_a_start     ? index_.start_before(start)
+              : start == run.start ? index_.start_before(start)
+                                   : 0;
+      ++pass.report.restarts;
+      done = decode(pass, run, start);
+    }
+    const auto first = missing();
+    if (done.ok() && first != run.targets.end()) {
+      done = at_frame(
+          Code::corrupt, std::size_t(numbers[first->which]),
+          "the decoder gives no picture for it" + (pass.words.empty() ? "" : ": " + pass.words));
+    }
+    if (done.ok()) continue;
+    if (!options.partial) return std::move(done).error();
+    if (!pass.report.failure) pass.report.failure = std::move(done).error();
+  }
+  return std::move(pass.report);
+}
+
+Result<av::Picture> FrameReader::look() {
+  av::Picture picture;
+  for (const av::Wanted wanted : {av::Wanted::parameters, av::Wanted::picture}) {
+    input_->flush();
+    const std::uint32_t start = index_.keys.empty() ? 0 : index_.keys.front();
+    if (Status fetched = fetch(start); !fetched) return std::move(fetched).error();
+    if (Status sent = input_->send(start, wanted); !sent) return std::move(sent).error();
+    if (Status drained = input_->drain(); !drained) return std::move(drained).error();
+    if (Result<bool> got = input_->receive(picture); !got) return std::move(got).error();
+    input_->flush();
+    if (*picture.format != '\0') break;
+  }
+  return picture;
+}
+
+Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
+  pass.damage.clear();
+  pass.not_a_start = false;
+  input_->flush();
+  auto target = run.targets.begin();
+  av::Start kind = av::Start::clean;
+  // Pictures come out later than their packets go in. Where they must not be drained, packets go on
+  // until the last one is there.
+  const auto goes_on = [&](std::uint32_t number) {
+    if (number <= run.last()) return true;
+    return kind != av::Start::clean && number <= run.last() + kMostLater &&
+           number < index_.packets.size() &&
+           std::any_of(run.targets.begin(), run.targets.end(),
+                       [&](const Run::Target& one) { return !pass.report.there[one.which]; });
+  };
+  for (std::uint32_t number = start; goes_on(number); ++number) {
+    while (target != run.targets.end() && target->packet < number) ++target;
+    if (Status fetched = fetch(number); !fetched) {
+      // What the packets before it gave is still to be had.
+      if (Status drained = input_->drain(); !drained) return drained;
+      if (Status taken = take_pictures(pass, run); !taken) return taken;
+      const auto lost = std::find_if(target, run.targets.end(), [&](const Run::Target& one) {
+        return !pass.report.there[one.which];
+      });
+      if (lost == run.targets.end()) return {};
+      return at_frame(fetched.error().code(), std::size_t(pass.numbers[lost->which]),
+                      fetched.error().message());
+    }
+    if (number == start) kind = input_->start();
+    if (number == start && start > 0 && kind == av::Start::never) {
+      pass.not_a_start = true;
+      return {};
+    }
+    const bool wanted = target != run.targets.end() && target->packet == number;
+    const std::int64_t before = input_->damages();
+    Status sent = input_->send(number, wanted ? av::Wanted::picture : av::Wanted::references);
+    if (!sent) return sent;
+    if (input_->damages() > before) pass.words = input_->damage();
+    if (input_->damages() > before || held_is_corrupt_) pass.damage.push_back(number);
+    if (Status taken = take_pictures(pass, run); !taken) return taken;
+  }
+  if (Status drained = input_->drain(); !drained) return drained;
+  return take_pictures(pass, run);
+}
+
+Status FrameReader::take_pictures(Pass& pass, const Run& run) {
+  av::Picture picture;
+  for (;;) {
+    Result<bool> got = input_->receive(picture);
+    if (!got) return std::move(got).error();
+    if (!*got) return {};
+    auto target =
+        std::lower_bound(run.targets.begin(), run.targets.end(), picture.tag,
+                         [](const Run::Target& one, std::int64_t tag) { return one.packet < tag; });
+    if (target == run.targets.end() || target->packet != picture.tag) continue;
+    const std::uint32_t packet = target->packet, start = index_.start_of(packet);
+    const bool damaged = picture.damaged || std::any_of(pass.damage.begin(), pass.damage.end(),
+                                                        [&](std::uint32_t one) {
+                                                          return one >= start && one <= packet;
+                                                        });
+    if (damaged && pass.options.strict) {
+      return at_frame(Code::corrupt, std::size_t(pass.numbers[target->which]),
+                      "it is damaged, or refers to a picture that is" +
+                          (pass.words.empty() ? "" : ": " + pass.words));
+    }
+    for (; target != run.targets.end() && target->packet == packet; ++target) {
+      if (pass.report.there[target->which]) continue;
+      if (Status taken = pass.sink.take(target->which, picture, *input_); !taken) return taken;
+      pass.report.there[target->which] = true;
+      pass.report.damaged[target->which] = damaged;
+    }
+  }
+}
+
+Result<bool> FrameReader::read_next(av::Packet& packet) {
+  held_ = -1;
+  Result<bool> more = input_->read(packet);
+  if (!more || !*more) {
+    next_ = -1;
+    return more;
+  }
+  return more;
+}
+
+// Reads on until the packet of this number is the one that the input holds.
+Status FrameReader::fetch(std::uint32_t number) {
+  if (held_ == std::int64_t(number)) return {};
+  const bool near =
+      next_ >= 0 && next_ <= std::int64_t(number) && number - std::uint32_t(next_) < kReadOn;
+  if (!near) {
+    if (Status sought = seek_before(number); !sought) return sought;
+    if (held_ == std::int64_t(number)) return {};
+  }
+  av::Packet packet;
+  for (;;) {
+    const std::int64_t expected = next_;
+    Result<bool> more = read_next(packet);
+    if (!more) return std::move(more).error();
+    if (!*more) return Error(Code::corrupt, "the file ends before it");
+    const std::int64_t is = index_.number_of(packet);
+    held_ = expected;
+    next_ = expected + 1;
+    if (is >= 0 && is != expected) {
+      next_ = -1;
+      return Error(Code::corrupt, "packets do not come in the order that they had before");
+    }
+    held_is_corrupt_ = packet.corrupt;
+    // Broadcast streams mark packets as damaged of which most is there.
+    if (packet.corrupt && held_ == std::int64_t(number) && input_->stream().container != "mpegts") {
+      return Error(Code::corrupt, "the file ends inside it, or is damaged there");
+    }
+    if (held_ == std::int64_t(number)) return {};
+  }
+}
+
+// Goes to a packet at or before this one; the input may hold it already.
+Status FrameReader::seek_before(std::uint32_t number) {
+  held_ = -1;
+  if (index_.seekable && number > 0) {
+    const bool by_pts = input_->stream().container.starts_with("matroska");
+    std::uint32_t key = number;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const IndexedPacket& to = index_.packets[key];
+      const std::int64_t time = by_pts || to.dts == av::kNoTime ? to.pts : to.dts;
+      av::Packet packet;
+      if (time != av::kNoTime && input_->seek(time)) {
+        const Result<bool> more = read_next(packet);
+        const std::int64_t is = more && *more ? index_.number_of(packet) : -1;
+        if (is >= 0 && is <= std::int64_t(number) && !packet.corrupt) {
+          held_ = is;
+          next_ = is + 1;
+          return {};
+        }
+      }
+      key = index_.start_before(key);
+    }
+  }
+  if (Status back = input_->rewind(); !back) return back;
+  next_ = 0;
+  return {};
+}
+
+}  // namespace penstock::media

@@ -1,0 +1,174 @@
+#include "penstock/video.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "media/av/load.h"
+#include "media/video/open.h"
+#include "media/video/painter.h"
+
+namespace penstock {
+namespace media {
+
+Result<std::unique_ptr<av::Input>> open_input(std::shared_ptr<const storage::Source> source,
+                                              const VideoOptions& options) {
+  const Result<av::Library*> library = av::library();
+  if (!library) return library.error();
+  av::InputOptions wanted;
+  wanted.kind = av::Kind::video;
+  wanted.stream = options.stream;
+  wanted.threads = options.ffmpeg_threads;
+  wanted.max_pixels = options.max_pixels;
+  // A request to a server costs as much as a few hundred kilobytes.
+  if (storage::is_url(source->name())) wanted.buffer = 1 << 20;
+  return (*library)->open(std::move(source), wanted);
+}
+
+Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::Source> source,
+                                                 const VideoOptions& options) {
+  Result<std::unique_ptr<av::Input>> input = open_input(source, options);
+  if (!input) return std::move(input).error();
+  const bool blank = (*input)->stream().container.starts_with("mov,") &&
+                     (*input)->stream().samples > 0 && has_whole_tables(*source);
+  Result<FrameIndex> index = make_index(**input, blank);
+  if (!index) return std::move(index).error().in_file(source->name());
+  if (index->frames.empty()) {
+    return Error(Code::corrupt, "there is not one frame in it").in_file(source->name());
+  }
+  return std::make_unique<FrameReader>(*std::move(input), *std::move(index), source->name());
+}
+
+Result<std::int64_t> frame_at(const FrameIndex& index, double seconds) {
+  if (!(seconds >= 0) || seconds >= index.duration) {
+    return Error(Code::out_of_range, "no frame is shown at " + std::to_string(seconds) +
+                                         " s: the clip is " + std::to_string(index.duration) +
+                                         " s long");
+  }
+  // A time that was rounded to a microsecond is that of its frame.
+  const auto after = std::upper_bound(index.times.begin(), index.times.end(), seconds + 1e-6);
+  return std::max<std::int64_t>(after - index.times.begin() - 1, 0);
+}
+
+Result<VideoInfo> info_of(FrameReader& reader) {
+  const FrameIndex& index = reader.index();
+  const av::StreamInfo& stream = reader.input().stream();
+  VideoInfo info;
+  info.container = stream.container;
+  info.codec = stream.codec;
+  info.width = stream.width;
+  info.height = stream.height;
+  info.frames = std::int64_t(index.frames.size());
+  info.rate = double(index.frames.size()) / index.duration;
+  info.duration = index.duration;
+  info.start = index.start;
+  info.rotation = stream.rotation;
+  info.damage = index.damage;
+  for (std::size_t i = 0; i < index.frames.size(); ++i) {
+    if (index.packets[index.frames[i]].key) info.key_frames.push_back(std::int64_t(i));
+  }
+  Result<av::Picture> look = reader.look();
+  if (!look) return std::move(look).error();
+  info.pixel_format = look->format;
+  info.bits = look->bits;
+  info.alpha = look->alpha;
+  return info;
+}
+
+Result<VideoFrames> read_frames(FrameReader& reader, std::span<const std::int64_t> numbers,
+                                const PaintRequest& request, const ReadOptions& options,
+                                const RandomStream& random) {
+  if (Status fine = check(request.crop); !fine) return std::move(fine).error();
+  if (channels_of(request.mode) == 0 || request.mode == PixelMode::index) {
+    return Error(Code::invalid_argument, "the mode of a video is RGB, RGBA, BGR or L");
+  }
+  VideoFrames frames;
+  Painter painter(request, random, [&](const FinishSpec& finish) -> Result<std::byte*> {
+    const auto count = std::int64_t(numbers.size());
+    const std::int64_t h = finish.height, w = finish.width, c = finish.channels;
+    Result<Tensor> made =
+        Tensor::empty(finish.type, finish.layout == ImageLayout::hwc ? Dims{count, h, w, c}
+                                                                     : Dims{count, c, h, w});
+    if (!made) return std::move(made).error();
+    frames.pixels = *std::move(made);
+    return frames.pixels.raw();
+  });
+  Result<ReadReport> report = reader.read(numbers, options, painter);
+  if (!report) return std::move(report).error();
+  frames.failure = std::move(report->failure);
+  // What is there moves together.
+  const std::size_t bytes = numbers.empty() ? 0 : frames.pixels.nbytes() / numbers.size();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!report->there[i]) continue;
+    std::byte* const to = frames.pixels.raw() + frames.numbers.size() * bytes;
+    std::byte* const from = frames.pixels.raw() + i * bytes;
+    if (to != from) std::copy_n(from, bytes, to);
+    frames.numbers.push_back(numbers[i]);
+    if (report->damaged[i]) frames.damaged.push_back(numbers[i]);
+  }
+  if (frames.numbers.empty() && frames.failure) return *std::move(frames.failure);
+  if (frames.numbers.size() < numbers.size()) {
+    Result<Tensor> part = frames.pixels.slice(0, 0, std::int64_t(frames.numbers.size()));
+    if (!part) return std::move(part).error();
+    frames.pixels = *std::move(part);
+  }
+  return frames;
+}
+
+}  // namespace media
+
+struct Video::Inside {
+  std::unique_ptr<media::FrameReader> reader;
+};
+
+Video::Video(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+Video::Video(Video&&) noexcept = default;
+Video& Video::operator=(Video&&) noexcept = default;
+Video::~Video() = default;
+
+Result<Video> Video::open(const std::string& name, const VideoOptions& options) {
+  Result<std::shared_ptr<const storage::Source>> source = storage::open_source(name);
+  if (!source) return std::move(source).error();
+  auto reader = media::open_frames(*std::move(source), options);
+  if (!reader) return std::move(reader).error();
+  return Video(std::make_unique<Inside>(Inside{*std::move(reader)}));
+}
+
+Result<Video> Video::open(std::span<const std::byte> bytes, const VideoOptions& options) {
+  auto reader = media::open_frames(storage::source_over(bytes, ""), options);
+  if (!reader) return std::move(reader).error();
+  return Video(std::make_unique<Inside>(Inside{*std::move(reader)}));
+}
+
+std::int64_t Video::size() const noexcept {
+  return std::int64_t(inside_->reader->index().frames.size());
+}
+
+std::span<const double> Video::times() const noexcept {
+  return inside_->reader->index().times;
+}
+
+Result<std::int64_t> Video::frame_at(double seconds) const {
+  return media::frame_at(inside_->reader->index(), seconds);
+}
+
+Result<VideoInfo> Video::info() {
+  return media::info_of(*inside_->reader);
+}
+
+Result<VideoFrames> Video::read(std::span<const std::int64_t> numbers,
+                                const FrameOptions& options) {
+  media::FrameReader& reader = *inside_->reader;
+  media::PaintRequest request;
+  request.crop.crop = options.crop;
+  if (options.size) request.crop.size = Size{options.size->first, options.size->second};
+  request.crop.resize_short = options.resize_short;
+  request.crop.centre = options.centre_crop;
+  request.crop.filter = options.filter;
+  request.mode = options.mode;
+  request.rotation = options.apply_rotation ? reader.input().stream().rotation : 0;
+  return media::read_frames(reader, numbers, request, {options.strict, options.partial},
+                            RandomStream(RandomKey(0, 0), 0));
+}
+
+}  // namespace penstock

@@ -1,0 +1,188 @@
+"""Every frame of every clip is the one that a decode from the beginning gives."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from clips import CLIPS, COUNT, HEIGHT, WIDTH, Clips, decoded, ffmpeg
+from penstock import io
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_every_index_is_the_frame_of_a_linear_decode(name: str, clips: Clips) -> None:
+    path = clips(name)
+    video = io.Video(path)
+    info = video.info
+    expected = decoded(path, info.width, info.height)
+    assert len(video) == len(expected) > 10
+    for i in range(len(video)):
+        frames = video[[i]]
+        assert np.array_equal(frames[0], expected[i]), f"frame {i}"
+        assert frames.damaged == [], f"frame {i}"
+    assert np.array_equal(video[:], expected)
+    mixed = [len(video) - 1, 0, len(video) // 2, 0, 3]
+    assert np.array_equal(video[mixed], expected[mixed])
+    assert np.array_equal(video[20:2:-5], expected[20:2:-5])
+    if name not in ("h264.h264", "h264.avi"):  # their times are not in the file
+        assert np.all(np.diff(video.times) > 0)
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "open_gop.mkv", "vp9.webm", "begins_in_open_gop.ts"])
+def test_a_loop_gives_all_frames_in_order(name: str, clips: Clips) -> None:
+    path = clips(name)
+    expected = decoded(path)
+    count = 0
+    for frame, other in zip(io.Video(path), expected, strict=True):
+        assert np.array_equal(frame, other)
+        count += 1
+    assert count == len(expected)
+
+
+def test_bytes_and_memoryviews_are_read_in_place(clips: Clips) -> None:
+    path = clips("open_gop.mp4")
+    data = Path(path).read_bytes()
+    expected = decoded(path)
+    for src in (Path(path), data, memoryview(data), np.frombuffer(data, np.uint8)):
+        assert np.array_equal(io.sample_video(src, indices=[7, 40]), expected[[7, 40]])
+
+
+def test_info_says_what_the_clip_is(clips: Clips) -> None:
+    info = io.video_info(clips("h264.mp4"))
+    assert (info.codec, info.pixel_format, info.bits, info.alpha) == ("h264", "yuv420p", 8, False)
+    assert (info.width, info.height, info.frames) == (WIDTH, HEIGHT, COUNT)
+    assert info.rate == pytest.approx(30)
+    assert info.duration == pytest.approx(COUNT / 30)
+    assert info.key_frames[0] == 0
+    assert len(info.key_frames) >= 3
+    assert info.damage == ""
+    assert io.video_info(clips("open_gop.ts")).start > 1
+    deep = io.video_info(clips("hevc_10_bit.mp4"))
+    assert (deep.pixel_format, deep.bits) == ("yuv420p10le", 10)
+    assert io.video_info(clips("alpha.mov")).alpha
+
+
+def test_uniform_frames_are_the_middles_of_equal_parts(clips: Clips) -> None:
+    frames = io.sample_video(clips("h264.mp4"), num_frames=4)
+    assert frames.indices == [6, 18, 30, 42]
+    assert frames.times == pytest.approx([0.2, 0.6, 1.0, 1.4])
+    assert np.array_equal(frames, decoded(clips("h264.mp4"))[[6, 18, 30, 42]])
+    assert len(io.sample_video(clips("h264.mp4"))) == 8
+    assert io.sample_video(clips("h264.mp4"), 2 * COUNT).indices[:4] == [0, 0, 1, 1]
+
+
+def test_a_time_gives_the_frame_that_is_shown_then(clips: Clips) -> None:
+    path = clips("vfr.mp4")
+    video = io.Video(path)
+    assert len(set(np.round(np.diff(video.times), 3))) > 1
+    times = [0.0, video.times[5], (video.times[5] + video.times[6]) / 2, video.times[-1] + 0.001]
+    frames = io.sample_video(path, times=times)
+    assert frames.indices == [0, 5, 5, len(video) - 1]
+    with pytest.raises(IndexError, match="no frame is shown at"):
+        io.sample_video(path, times=[1000.0])
+
+
+def test_size_and_crop_are_those_of_images(clips: Clips) -> None:
+    path = clips("h264.mp4")
+    whole = decoded(path)[11]
+
+    def image(**options: object) -> np.ndarray:
+        return io.decode_image(io.encode_image(whole, "png"), **options)  # type: ignore[arg-type]
+
+    for options in (
+        {"size": (32, 40)},
+        {"crop": (10, 4, 70, 60)},
+        {"crop": (11, 5, 70, 60), "size": (20, 20)},
+        {"crop": "center", "size": (30, 30)},
+        {"crop": "center", "resize_short": 40, "size": (36, 36)},
+        {"crop": "random_resized", "size": (24, 24), "seed": 5, "position": 9, "flip": 0.5},
+        {"size": (200, 300), "interpolation": "bicubic"},
+        {"flip": 1.0},
+    ):
+        frame = io.sample_video(path, indices=[11], **options)[0]  # type: ignore[arg-type]
+        other = image(**options)
+        assert frame.shape == other.shape
+        # Luma and chroma are resized apart from one another, which rounds differently.
+        difference = np.abs(frame.astype(int) - other.astype(int))
+        assert difference.mean() < 2.5, options
+
+
+def test_modes(clips: Clips) -> None:
+    path = clips("h264.mp4")
+    rgb = io.load_video(path, stop=3)
+    assert np.array_equal(io.load_video(path, stop=3, mode="BGR"), rgb[..., ::-1])
+    rgba = io.load_video(path, stop=3, mode="RGBA")
+    assert rgba.shape[-1] == 4
+    assert (rgba[..., 3] == 255).all()
+    grey = io.load_video(path, stop=3, mode="L")
+    assert grey.shape == (3, HEIGHT, WIDTH, 1)
+    weights = rgb @ np.array([0.299, 0.587, 0.114])
+    assert np.abs(grey[..., 0] - weights).mean() < 6
+    with pytest.raises(ValueError, match="mode must be"):
+        io.load_video(path, mode="P")  # type: ignore[arg-type]
+
+
+def test_alpha_is_kept(clips: Clips) -> None:
+    picture = "color=red@0.25:size=64x48:rate=10,format=argb"
+    path = clips.make("glass.mov", "-f", "lavfi", "-i", picture, "-c:v", "qtrle", frames=5)
+    frames = io.load_video(path, mode="RGBA")
+    assert frames.shape == (5, 48, 64, 4)
+    assert (frames[..., 0] > 200).all()
+    assert np.abs(frames[..., 3].astype(int) - 64).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "matrix", "range_", "colour"),
+    [
+        ("601", "smpte170m", "tv", (200, 60, 20)),
+        ("709", "bt709", "tv", (200, 60, 20)),
+        ("full", "bt709", "pc", (200, 60, 20)),
+        ("601full", "smpte170m", "pc", (20, 220, 90)),
+    ],
+)
+def test_matrix_and_range_give_the_colour_back(
+    name: str, matrix: str, range_: str, colour: tuple[int, int, int], clips: Clips
+) -> None:
+    hexed = "0x" + "".join(f"{c:02x}" for c in colour)
+    how = f"color={hexed}:size=64x48:rate=10,format=gbrp,"
+    how += f"scale=out_color_matrix={matrix}:out_range={range_},format=yuv420p"
+    tags = ["-colorspace", matrix, "-color_range", range_, "-c:v", "libx264", "-qp", "0"]
+    path = clips.make(f"colour_{name}.mp4", "-f", "lavfi", "-i", how, *tags, frames=3)
+    for size in (None, (20, 30)):
+        frames = io.load_video(path, size=size)
+        assert np.abs(frames.astype(int) - np.array(colour)).max() <= 3
+
+
+def test_rotation_is_applied_on_request(clips: Clips, tmp_path: Path) -> None:
+    turned = str(tmp_path / "turned.mp4")
+    ffmpeg("-i", clips("h264.mp4"), "-c", "copy", "-metadata:s:v", "rotate=90", turned)
+    info = io.video_info(turned)
+    assert (info.rotation, info.width, info.height) == (270, WIDTH, HEIGHT)
+    stored = io.sample_video(turned, indices=[9])
+    upright = io.sample_video(turned, indices=[9], rotate=True)
+    assert np.array_equal(upright[0], np.rot90(stored[0], 1))
+    shown = ffmpeg("-i", turned, "-f", "rawvideo", "-pix_fmt", "rgb24", "-")  # turns by itself
+    expected = np.frombuffer(shown, np.uint8).reshape(-1, WIDTH, HEIGHT, 3)
+    assert np.abs(upright[0].astype(int) - expected[9]).mean() < 3
+
+
+def test_one_object_serves_many_threads(clips: Clips) -> None:
+    video = io.Video(clips("open_gop.mp4"))
+    expected = decoded(clips("open_gop.mp4"))
+    with ThreadPoolExecutor(4) as pool:
+        for i, frame in enumerate(pool.map(video.__getitem__, range(len(video)))):
+            assert np.array_equal(frame, expected[i])
+
+
+def test_more_ffmpeg_threads_change_no_pixel(clips: Clips) -> None:
+    path = clips("open_gop.mp4")
+    assert np.array_equal(io.Video(path, ffmpeg_threads=2)[5:45:7], decoded(path)[5:45:7])
+
+
+def test_indices_that_are_not_there_are_refused(clips: Clips) -> None:
+    video = io.Video(clips("h264.mp4"))
+    assert np.array_equal(video[-1], video[COUNT - 1])
+    for wrong in (COUNT, -COUNT - 1):
+        with pytest.raises(IndexError, match=f"it has {COUNT}"):
+            video[wrong]
+    assert len(video[[]]) == 0
