@@ -84,6 +84,12 @@ void CallerLane::end() {
     threads.swap(threads_);
     engine_.reset();
   }
+  std::deque<Call> unwanted;
+  {
+    std::lock_guard hold(calls_lock_);
+    unwanted.swap(calls_);
+    calls_waiting_ = 0;
+  }
   while (parking_.idle()) parking_.wake_one();
   // The engine has waited for running calls. What is not done within a moment is stuck in one.
   const std::int64_t deadline = engine::now_ns() + 100'000'000;
@@ -125,10 +131,10 @@ void CallerLane::run(Thread& self, unsigned worker) {
     if (std::exchange(coming, false)) coming_.fetch_sub(1);
   };
   while (!ending_) {
-    if (!engine->has_work(number)) {
+    if (!has_work(*engine, number)) {
       arrived();
       parking_.declare(place);
-      if (ending_ || engine->has_work(number)) {
+      if (ending_ || has_work(*engine, number)) {
         coming = parking_.retract(place);
       } else {
         parking_.park(place, was_quick ? kTurnSpinNs : kSpinNs);
@@ -141,6 +147,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
     PyEval_RestoreThread(state);
     const std::int64_t got = engine::now_ns();
     arrived();
+    if (calls_waiting_.load() > 0) make_call(self, *engine, number, chores);
     bool found = engine->exchange(number, claim, true, chores);
     if (found) count_gil_wait(claim.stage, got - asked);
     bool more = true;
@@ -149,7 +156,8 @@ void CallerLane::run(Thread& self, unsigned worker) {
       const std::int64_t started = claim.started;
       if (!quick) engine->carry_out(chores);
       engine->run(claim, worker);
-      more = (quick ? started : engine::now_ns()) - got < kHoldNs && !ending_;
+      more = (quick ? started : engine::now_ns()) - got < kHoldNs && !ending_ &&
+             calls_waiting_.load(std::memory_order_relaxed) == 0;
       if (!more) announce();  // this thread goes on, so nobody else needs to be called
       found = engine->exchange(number, claim, more, chores);
     }
@@ -164,6 +172,58 @@ void CallerLane::run(Thread& self, unsigned worker) {
   if (python_is_ending()) return;
   PyEval_RestoreThread(state);
   PyGILState_Release(attached);
+}
+
+void CallerLane::submit(nanobind::object call, std::string stage, nanobind::object item) {
+  {
+    std::lock_guard hold(calls_lock_);
+    calls_.push_back(
+        {PyValue(call.release().ptr()), std::move(stage), PyValue(item.release().ptr())});
+    calls_waiting_.fetch_add(1);
+  }
+  if (idle()) wake();
+}
+
+bool CallerLane::has_work(const engine::Engine& engine, int number) const {
+  return engine.has_work(number) || (calls_waiting_.load() > 0 && engine.has_room(number));
+}
+
+// One of the calls that were submitted. With the GIL held.
+void CallerLane::make_call(Thread& self, engine::Engine& engine, int number,
+                           engine::Chores& chores) {
+  if (!engine.begin_call(number)) return;
+  Call call;
+  {
+    std::lock_guard hold(calls_lock_);
+    if (!calls_.empty()) {
+      call = std::move(calls_.front());
+      calls_.pop_front();
+      calls_waiting_.fetch_sub(1);
+      self.calls_for = call.stage;
+    }
+  }
+  if (call.function.get() != nullptr) {
+    if (calls_waiting_.load() > 0 && idle()) wake();
+    input_in_progress() = call.item.get();
+    PyObject* result = PyObject_CallNoArgs(call.function.get());
+    input_in_progress() = nullptr;
+    if (result == nullptr) PyErr_WriteUnraisable(call.function.get());
+    Py_XDECREF(result);
+    call = Call();
+    std::lock_guard hold(calls_lock_);
+    self.calls_for.clear();
+  }
+  engine.end_call(number, chores);
+}
+
+std::vector<std::string> CallerLane::calls_in_progress() const {
+  std::vector<std::string> stages;
+  std::lock_guard hold_threads(threads_lock_);
+  std::lock_guard hold(calls_lock_);
+  for (const auto& one : threads_) {
+    if (!one->calls_for.empty()) stages.push_back(one->calls_for);
+  }
+  return stages;
 }
 
 std::vector<nanobind::object> CallerLane::inputs_in_progress() {

@@ -7,20 +7,24 @@
 // for results is woken once per hold, or before a call that is not known to be short.
 //
 // Threads are made when they are needed, up to `tasks` plus one for each source, so that a source
-// that waits does not keep an op from running.
+// that waits does not keep an op from running. They also make calls for stages whose tasks live on
+// an event loop: such a call takes the place of a task.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/parking.h"
+#include "python_value.h"
 
 namespace penstock::bindings {
 
@@ -45,8 +49,15 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   // quietly when the call returns. The GIL must not be held.
   void end();
 
+  // Calls `call()` soon, for this stage and about this item. With the GIL held. What is submitted
+  // once the engine is being stopped is dropped.
+  void submit(nanobind::object call, std::string stage, nanobind::object item);
+
   // What the user's functions that are still running were called with. With the GIL held.
   std::vector<nanobind::object> inputs_in_progress();
+
+  // The stages for which submitted calls are still running.
+  std::vector<std::string> calls_in_progress() const;
 
   // Threads with something to do are on their way to the GIL.
   bool wait_for_gil() const noexcept {
@@ -63,13 +74,21 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   double gil_wait(const engine::Stage* stage) const;
 
  private:
+  struct Call {
+    PyValue function;
+    std::string stage;
+    PyValue item;
+  };
   struct Thread {
     std::thread thread;
     std::atomic<bool> done{false};
     std::atomic<PyObject**> input{nullptr};  // the thread's input_in_progress
+    std::string calls_for;                   // a stage, under calls_lock_
   };
 
   void run(Thread& self, unsigned worker);
+  bool has_work(const engine::Engine& engine, int number) const;
+  void make_call(Thread& self, engine::Engine& engine, int number, engine::Chores& chores);
   bool make_thread() noexcept;
   bool forget_threads_after_fork();
   void count_gil_wait(const engine::Stage* stage, std::int64_t ns);
@@ -88,6 +107,9 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   mutable std::mutex threads_lock_;
   std::vector<std::shared_ptr<Thread>> threads_;
   std::atomic<std::int64_t> ended_cpu_ns_{0};  // of threads that are done
+  mutable std::mutex calls_lock_;              // after threads_lock_
+  std::deque<Call> calls_;
+  std::atomic<int> calls_waiting_{0};
   mutable std::mutex waits_lock_;
   std::vector<std::pair<const engine::Stage*, std::int64_t>> waits_;
 };

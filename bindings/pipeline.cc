@@ -85,21 +85,30 @@ class EngineBuilder {
     return builder_.last();
   }
 
-  // A stage whose tasks are claimed on an event loop.
+  // A stage whose tasks are claimed on an event loop. With `sees_ends` the end of an epoch, and of
+  // all, is a task, too.
   std::shared_ptr<TaskLane> loop(std::string name, const std::string& kind, int concurrency,
-                                 bool ordered, const Limit& limit) {
+                                 bool ordered, const Limit& limit, bool sees_ends, int paths) {
     auto lane = std::make_shared<TaskLane>();
     loops_.push_back(lane);
     const StepFunction elsewhere = [](Context&) { return Step::done; };
+    StageOptions wanted = options(concurrency, ordered, limit, lane);
+    if (sees_ends) wanted.flush = elsewhere;
     if (kind == "source") {
-      builder_.add_source(std::move(name), elsewhere, {.lane = lane});
+      builder_.add_source(std::move(name), elsewhere, std::move(wanted));
     } else if (kind == "many") {
-      builder_.stream(std::move(name), elsewhere, options(concurrency, ordered, limit, lane));
+      builder_.stream(std::move(name), elsewhere, std::move(wanted));
+    } else if (kind == "aggregate") {
+      builder_.aggregate(std::move(name), elsewhere, elsewhere, std::move(wanted));
+    } else if (kind == "route") {
+      builder_.route(std::move(name), elsewhere, paths, std::move(wanted));
     } else {
-      builder_.pipe(std::move(name), elsewhere, options(concurrency, ordered, limit, lane));
+      builder_.pipe(std::move(name), elsewhere, std::move(wanted));
     }
     return lane;
   }
+
+  std::shared_ptr<CallerLane> callers() const { return callers_; }
 
   int last() const { return builder_.last(); }
   void from(const std::vector<std::pair<int, int>>& outputs) {
@@ -185,12 +194,13 @@ PyType_Slot iterator_slots[] = {
     {0, nullptr},
 };
 
-// (place of the stage, exception, input, failed, processed, all failed, all processed) each.
+// (place of the stage, exception, input, too many, failed, processed, all failed, all processed)
+// each.
 nb::list fatal_failures(const PyEngine& engine) {
   nb::list all;
   for (const engine::FatalFailure& failure : engine.fatal_failures()) {
     all.append(nb::make_tuple(engine.place_of(failure.stage), exception_of(failure.error),
-                              input_of(failure.error), failure.counts.failed,
+                              input_of(failure.error), failure.too_many, failure.counts.failed,
                               failure.counts.processed, failure.counts.all_failed,
                               failure.counts.all_processed));
   }
@@ -216,17 +226,25 @@ void bind_pipeline(nb::module_& m) {
       .def("fileno", &TaskLane::fileno)
       .def("set_idle", &TaskLane::set_idle, "idle"_a)
       .def("acknowledge", &TaskLane::acknowledge)
-      .def("flush", &TaskLane::flush);
+      .def("flush", &TaskLane::flush)
+      .def("fail", &TaskLane::fail, "exception"_a,
+           nb::sig("def fail(self, exception: BaseException) -> None"));
+
+  nb::class_<CallerLane>(m, "CallerLane", "The threads of a pipeline that call Python.")
+      .def("submit", &CallerLane::submit, "call"_a, "stage"_a, "item"_a.none());
 
   nb::class_<LoopSlot>(m, "LoopSlot", "A coroutine's place on a TaskLane: one task at a time.")
-      .def(nb::init<std::shared_ptr<TaskLane>, nb::object>(), "lane"_a, "nothing"_a)
+      .def(nb::init<std::shared_ptr<TaskLane>, nb::object, nb::object, nb::object>(), "lane"_a,
+           "nothing"_a, "epoch_end"_a, "end"_a)
       .def("claim", &LoopSlot::claim, nb::sig("def claim(self) -> typing.Any"))
       .def_prop_ro("resumed", &LoopSlot::resumed)
-      .def("finish", &LoopSlot::finish, "result"_a.none(),
-           nb::sig("def finish(self, result: object) -> typing.Any"))
-      .def("fail", &LoopSlot::fail, "exception"_a, "input"_a.none(), "fatal"_a,
-           nb::sig("def fail(self, exception: BaseException, input: object, fatal: bool) -> "
-                   "typing.Any"))
+      .def("finish", &LoopSlot::finish, "result"_a.none(), "path"_a = 0,
+           nb::sig("def finish(self, result: object, path: int = 0) -> typing.Any"))
+      .def("pass_on", &LoopSlot::pass_on, "result"_a.none(),
+           nb::sig("def pass_on(self, result: object) -> typing.Any"))
+      .def("fail", &LoopSlot::fail, "exception"_a, "input"_a.none(), "fatal"_a, "silent"_a = false,
+           nb::sig("def fail(self, exception: BaseException, input: object, fatal: bool, silent: "
+                   "bool = False) -> typing.Any"))
       .def("again", &LoopSlot::again, "output"_a.none(), "kept"_a.none(),
            nb::sig("def again(self, output: object, kept: object) -> typing.Any"))
       .def("end_epoch", &LoopSlot::end_epoch, nb::sig("def end_epoch(self) -> typing.Any"))
@@ -268,7 +286,8 @@ void bind_pipeline(nb::module_& m) {
       .def("disaggregate", &EngineBuilder::disaggregate, "name"_a)
       .def("route", &EngineBuilder::route, "name"_a, "router"_a, "paths"_a)
       .def("loop", &EngineBuilder::loop, "name"_a, "kind"_a, "concurrency"_a, "ordered"_a,
-           "limit"_a.none())
+           "limit"_a.none(), "sees_ends"_a = false, "paths"_a = 1)
+      .def("callers", &EngineBuilder::callers)
       .def("last", &EngineBuilder::last)
       .def("from_outputs", &EngineBuilder::from, "outputs"_a)
       .def("sink", &EngineBuilder::sink, "buffer_size"_a)

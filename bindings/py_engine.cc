@@ -109,8 +109,11 @@ std::optional<std::string> PyEngine::shut_down(double timeout) {
   cpu_at_stop_ns_.compare_exchange_strong(not_yet, engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID));
   const Status stopped = engine_->stop(nanoseconds(timeout), true);
   std::optional<std::string> stuck;
-  if (!stopped.ok()) {
-    stuck = stopped.error().message();
+  if (!stopped.ok()) stuck = stopped.error().message();
+  for (const std::string& stage : callers_->calls_in_progress()) {
+    stuck = (stuck ? *stuck + ", " : "stop: abandoned what is still running in stage ") + stage;
+  }
+  if (stuck) {
     nb::gil_scoped_acquire acquired;
     for (const nb::object& input : callers_->inputs_in_progress()) *stuck += " on " + words(input);
   }

@@ -40,6 +40,11 @@ void TaskLane::flush() {
   if (const auto engine = engine_.lock()) engine->carry_out(chores_);
 }
 
+void TaskLane::fail(nb::object exception) {
+  const Error error = error_of_exception(exception.release().ptr(), nullptr);
+  if (const auto engine = engine_.lock()) engine->fail(number_, error, chores_);
+}
+
 bool TaskLane::exchange(engine::Claim& claim, bool more, engine::Chores& chores) {
   const auto engine = engine_.lock();
   if (engine == nullptr) {
@@ -50,10 +55,13 @@ bool TaskLane::exchange(engine::Claim& claim, bool more, engine::Chores& chores)
   return engine->exchange(number_, claim, more, chores);
 }
 
-LoopSlot::LoopSlot(std::shared_ptr<TaskLane> lane, nb::object nothing)
+LoopSlot::LoopSlot(std::shared_ptr<TaskLane> lane, nb::object nothing, nb::object epoch_end,
+                   nb::object end)
     : lane_(std::move(lane)),
       claim_(std::make_unique<engine::Claim>()),
-      nothing_(std::move(nothing)) {}
+      nothing_(std::move(nothing)),
+      epoch_end_(std::move(epoch_end)),
+      end_(std::move(end)) {}
 
 LoopSlot::~LoopSlot() {
   if (claim_ == nullptr || claim_->what == What::nothing) return;
@@ -67,6 +75,7 @@ LoopSlot::~LoopSlot() {
 
 nb::object LoopSlot::exchange(bool more) {
   if (!lane_->exchange(*claim_, more, lane_->chores_)) return nothing_;
+  if (claim_->what == What::flush) return claim_->mark == engine::Mark::end ? end_ : epoch_end_;
   Item& held = claim_->task ? claim_->task->item : claim_->in[0];
   if (held.empty()) return nb::none();  // a source
   PyObject* object = to_python(held);
@@ -82,16 +91,22 @@ bool LoopSlot::resumed() const {
   return claim_->what == What::resumed;
 }
 
-nb::object LoopSlot::finish(nb::object result) {
+nb::object LoopSlot::finish(nb::object result, int path) {
   if (!result.is_none() || claim_->what == What::poll) {
-    claim_->out.push_back({{item_of(result.release().ptr()), 0}, 0});
+    claim_->out.push_back({{item_of(result.release().ptr()), path}, 0});
   }
   return exchange(true);
 }
 
-nb::object LoopSlot::fail(nb::object exception, nb::object input, bool fatal) {
+nb::object LoopSlot::pass_on(nb::object result) {
+  claim_->uncounted = true;
+  return finish(std::move(result), 0);
+}
+
+nb::object LoopSlot::fail(nb::object exception, nb::object input, bool fatal, bool silent) {
   PyObject* about = input.is_none() ? nullptr : input.ptr();
-  claim_->errors.push_back({0, error_of_exception(exception.release().ptr(), about), fatal});
+  claim_->errors.push_back(
+      {0, error_of_exception(exception.release().ptr(), about), fatal, silent});
   return exchange(true);
 }
 
@@ -102,6 +117,7 @@ nb::object LoopSlot::again(nb::object output, nb::object kept) {
   parked->item = item_of(kept.release().ptr());
   if (!output.is_none()) claim_->out.push_back({{item_of(output.release().ptr()), 0}, 0});
   claim_->held.push_back({0, std::move(parked), false});
+  claim_->steps++;
   return exchange(true);
 }
 
@@ -116,7 +132,9 @@ void LoopSlot::end_source() {
 }
 
 void LoopSlot::abandon() {
-  if (claim_->what != What::nothing) (void)exchange(false);
+  if (claim_->what == What::nothing) return;
+  claim_->uncounted = true;
+  (void)exchange(false);
 }
 
 }  // namespace penstock::bindings

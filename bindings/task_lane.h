@@ -30,6 +30,9 @@ class TaskLane final : public Lane {
   // Wakes up who is waiting for what was completed since the last time.
   void flush();
 
+  // The stage fails, and with it the pipeline, whatever its tasks are doing.
+  void fail(nanobind::object exception);
+
  private:
   friend class LoopSlot;
   bool exchange(engine::Claim& claim, bool more, engine::Chores& chores);
@@ -42,19 +45,25 @@ class TaskLane final : public Lane {
 };
 
 // A coroutine's place on the lane: it holds one task at a time. Each call that completes the task
-// takes the next one and returns its item, or the object `nothing` when there is none. A task that
-// is still held when the slot dies fails.
+// takes the next one and returns its item, or the object `nothing` when there is none. Where a
+// stage wants to know of the end of an epoch, or of all, the object `epoch_end` or `end` comes in
+// an item's place; the next stage learns of it when that task is completed. A task that is still
+// held when the slot dies fails.
 class LoopSlot {
  public:
-  LoopSlot(std::shared_ptr<TaskLane> lane, nanobind::object nothing);
+  LoopSlot(std::shared_ptr<TaskLane> lane, nanobind::object nothing, nanobind::object epoch_end,
+           nanobind::object end);
   LoopSlot(LoopSlot&&) noexcept = default;
   ~LoopSlot();
 
   nanobind::object claim();
   bool resumed() const;  // the item is what again() kept
 
-  nanobind::object finish(nanobind::object result);  // None: no output
-  nanobind::object fail(nanobind::object exception, nanobind::object input, bool fatal);
+  nanobind::object finish(nanobind::object result, int path);  // None: no output
+  nanobind::object pass_on(nanobind::object result);           // the same, but it was no task
+  // With `silent` it is counted, but not reported.
+  nanobind::object fail(nanobind::object exception, nanobind::object input, bool fatal,
+                        bool silent);
   // Emits `output` (None: nothing) and goes on later with `kept` as its item.
   nanobind::object again(nanobind::object output, nanobind::object kept);
   nanobind::object end_epoch();  // sources only
@@ -66,7 +75,7 @@ class LoopSlot {
 
   std::shared_ptr<TaskLane> lane_;
   std::unique_ptr<engine::Claim> claim_;
-  nanobind::object nothing_;
+  nanobind::object nothing_, epoch_end_, end_;
 };
 
 }  // namespace penstock::bindings

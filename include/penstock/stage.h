@@ -113,7 +113,8 @@ using StepFunction = std::function<Step(Context&)>;
 using RowFunction = std::function<Status(Item& ticket, std::size_t row, unsigned worker)>;
 using RowCount = std::function<std::size_t(const Item& ticket)>;
 
-// How often tasks have failed, of one stage and of the whole pipeline.
+// How often tasks have failed, of one stage and of the whole pipeline. A stream counts its steps.
+// Routers are not counted.
 struct FailureCounts {
   std::uint64_t processed = 0;
   std::uint64_t failed = 0;
@@ -139,6 +140,9 @@ struct StageOptions {
   std::optional<int> queue_size = {};
   std::shared_ptr<Lane> lane = {};      // where tasks run; empty: on the pipeline's workers
   FailureLimit too_many_failures = {};  // empty: the pipeline's
+  // Called when everything before the end of an epoch, or of all, has left this stage, and before
+  // the next one learns of that end; may emit. Not for sources; `aggregate` brings its own.
+  StepFunction flush = {};
 };
 
 }  // namespace penstock

@@ -71,10 +71,11 @@ PipelineBuilder& PipelineBuilder::fill(std::string name, RowCount rows, RowFunct
 
 PipelineBuilder& PipelineBuilder::aggregate(std::string name, StepFunction step, StepFunction flush,
                                             StageOptions options) {
+  options.flush = std::move(flush);
   append(*graph_, {.name = std::move(name),
                    .kind = Kind::pipe,
                    .step = std::move(step),
-                   .flush = std::move(flush),
+                   .gathers = true,
                    .options = std::move(options)});
   return *this;
 }
@@ -98,6 +99,7 @@ PipelineBuilder& PipelineBuilder::route(std::string name, StepFunction step, int
                    .kind = Kind::pipe,
                    .step = std::move(step),
                    .paths = paths,
+                   .routes = true,
                    .options = std::move(options)});
   return *this;
 }

@@ -99,9 +99,10 @@ bool Engine::try_claim(Stage& stage, int most, Claim& claim) {
 
     Item& head = stage.in->front();
     if (const Mark* mark = head.get_if_is<Mark>()) {
-      if (stage.spec.flush && !stage.flushed) {
+      if (stage.spec.options.flush && !stage.flushed) {
         stage.flushed = true;
         claim.what = Claim::What::flush;
+        claim.mark = *mark;
         claim.budget = 1;
         stage.reserve(1);
         return true;

@@ -37,12 +37,12 @@ void Claim::clear() {
   what = What::nothing;
   stage = nullptr;
   ticket = nullptr;
-  count = budget = rows_done = 0;
+  count = budget = rows_done = steps = 0;
   task.reset();
   out.clear();
   held.clear();
   errors.clear();
-  source_done = epoch_end = ticket_done = false;
+  source_done = epoch_end = ticket_done = uncounted = false;
 }
 
 Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOptions& options,
@@ -102,7 +102,7 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
     for (const Stage* producer : queue->producers) {
       const StageSpec& spec = producer->spec;
       if (!sink) capacity = std::max(capacity, spec.options.queue_size.value_or(2));
-      may_grow &= !spec.options.queue_size && spec.kind != Kind::fill && !spec.flush;
+      may_grow &= !spec.options.queue_size && spec.kind != Kind::fill && !spec.gathers;
       slack += spec.kind == Kind::fill ? 1 : producer->concurrency;
     }
     queue->shape(capacity, may_grow ? Stage::kGrownQueue : capacity, slack);
@@ -216,7 +216,7 @@ void Engine::discard_all(bool keep_sink) {
       RowFunction row;
     };
     after_.discarded.push_back(Item::of(
-        Functions{std::exchange(stage->spec.step, {}), std::exchange(stage->spec.flush, {}),
+        Functions{std::exchange(stage->spec.step, {}), std::exchange(stage->spec.options.flush, {}),
                   std::exchange(stage->spec.rows, {}), std::exchange(stage->spec.row, {})}));
   }
 }
@@ -376,6 +376,37 @@ bool Engine::has_work(int lane) const {
   return std::any_of(stages_.begin(), stages_.end(), [&](const auto& stage) {
     return stage->lane == lane && lane_has_room(*stage) && can_claim(*stage);
   });
+}
+
+bool Engine::has_room(int lane) const {
+  std::lock_guard hold(lock_);
+  const LaneUse& use = lanes_[static_cast<std::size_t>(lane)];
+  return state_ == State::running && !stopping() && use.running < use.limit;
+}
+
+bool Engine::begin_call(int lane) {
+  std::lock_guard hold(lock_);
+  LaneUse& use = lanes_[static_cast<std::size_t>(lane)];
+  if (state_ != State::running || stopping() || use.running >= use.limit) return false;
+  use.running++;
+  running_++;
+  return true;
+}
+
+void Engine::end_call(int lane, Chores& chores) {
+  std::lock_guard hold(lock_);
+  lanes_[static_cast<std::size_t>(lane)].running--;
+  running_--;
+  leave(chores);
+}
+
+void Engine::fail(int lane, const Error& error, Chores& chores) {
+  std::lock_guard hold(lock_);
+  if (state_ != State::running) return;
+  for (const auto& stage : stages_) {
+    if (stage->lane == lane) fail_from(*stage, error);
+  }
+  leave(chores);
 }
 
 bool Engine::exchange(int lane, Claim& claim, bool more, Chores& chores) {

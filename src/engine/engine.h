@@ -47,6 +47,7 @@ struct Claim {
     int index;
     Error error;
     bool fatal = false;
+    bool silent = false;
   };
   struct Held {  // a task that is not over
     int index;
@@ -66,6 +67,7 @@ struct Claim {
   std::array<Item, Stage::kBurst> in;
   std::shared_ptr<ParkedTask> task;  // the one that goes on, for What::resumed
   OpenTicket* ticket = nullptr;
+  Mark mark = Mark::end;  // which one is next, for What::flush
 
   // Results.
   std::vector<Emitted> out;
@@ -74,7 +76,9 @@ struct Claim {
   bool source_done = false;
   bool epoch_end = false;
   bool ticket_done = false;
+  bool uncounted = false;  // neither a task nor a failure
   int rows_done = 0;
+  int steps = 0;  // of a stream, the last one of its task excepted
 
   void clear();  // for the next use; keeps its memory
 };
@@ -84,6 +88,7 @@ struct FatalFailure {
   const Stage* stage;
   Error error;
   FailureCounts counts;
+  bool too_many = false;  // a limit was passed; otherwise the error itself is the reason
 };
 
 // Items that the consumer has taken from the sink together, to be delivered one by one without the
@@ -137,6 +142,13 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void run(Claim& claim, unsigned worker);
   void carry_out(Chores& chores);
   bool has_work(int lane) const;
+  // Calls that a lane makes for others beside its tasks: each takes the place of a task. False: the
+  // lane is busy, or the pipeline is being stopped.
+  bool has_room(int lane) const;
+  bool begin_call(int lane);
+  void end_call(int lane, Chores& chores);
+  // The pipeline fails at the stages of this lane, whatever they are doing.
+  void fail(int lane, const Error& error, Chores& chores);
   std::optional<RemoteTask> claim_remote(const Lane& lane);
   void publish_remote(Claim& claim);
 
@@ -177,10 +189,12 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void discard_results(Claim& claim);
   void choose_capacities(Stage& stage);
   void publish_tasks(Claim& claim);
+  void count_tasks(const Claim& claim, std::uint64_t inputs, std::uint64_t outputs);
   void publish_outputs(Claim& claim, int inputs);
   void publish_held(Claim& claim);
   void publish_rows(Claim& claim);
   void settle_failure(Stage& stage, Failure failure);
+  FailureCounts counts_of(const Stage& stage) const;
   bool too_many(const Stage& stage) const;
   void finish_ticket(Stage& stage, OpenTicket& ticket);
   void send(Stage& stage, Output output);
@@ -188,7 +202,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void drain_window(Stage& stage);
   void forward(Stage& stage, Mark mark);
   void pass_failure(Stage& stage, Item failure);
-  void fail_from(Stage& stage, Error error);
+  void fail_from(Stage& stage, Error error, bool too_many = false);
   void mute(Stage& stage);
   void drop_parked(Stage& stage);
   void drop_queue(Queue& queue);
@@ -227,7 +241,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   int cleaning_ = 0;              // threads that are freeing what a critical section discarded
   std::optional<Error> failure_;
   std::vector<FatalFailure> fatal_;
-  std::uint64_t processed_ = 0;  // tasks that are over, of all stages
+  std::uint64_t processed_ = 0;  // tasks and steps that are over, of all stages
   std::uint64_t failed_ = 0;
   Chores after_;          // of the critical section under way
   std::int64_t now_ = 0;  // the time of this critical section; 0: not read yet

@@ -41,9 +41,12 @@ Status check_stage(const StageSpec& stage) {
   if (stage.kind == Kind::fill && options.lane != nullptr) {
     return wrong(quoted(stage) + ": batches are filled by the pipeline's workers; leave lane out");
   }
-  if (concurrency > 1 && (stage.kind == Kind::source || stage.flush)) {
+  if (concurrency > 1 && (stage.kind == Kind::source || stage.gathers)) {
     return wrong(quoted(stage) + ": concurrency is " + std::to_string(concurrency) +
                  ", but a source or an aggregator runs one task at a time; leave it out");
+  }
+  if (stage.kind == Kind::source && options.flush) {
+    return wrong(quoted(stage) + ": a source knows its own end; leave flush out");
   }
   if (stage.paths < 1) {
     return wrong(quoted(stage) + ": paths is " + std::to_string(stage.paths) +

@@ -55,28 +55,37 @@ void Engine::publish_tasks(Claim& claim) {
   Stage& stage = *claim.stage;
   const int outputs = static_cast<int>(claim.out.size());
   const int inputs = claim.what == Claim::What::items ? claim.count : 1;
-  // A poll or a stream is timed per output.
-  stage.record_tasks((claim.ended != 0 ? claim.ended : now()) - claim.started,
-                     std::max(inputs, outputs));
-  if (stage.spec.kind != Kind::source) {
-    const auto over = static_cast<std::uint64_t>(inputs) - claim.held.size();
-    stage.processed += over;
-    processed_ += over;
-    if (stage.spec.kind == Kind::pipe && !stage.spec.flush) {
-      stage.dropped += over - static_cast<std::uint64_t>(outputs) - claim.errors.size();
-    }
+  if (!claim.uncounted) {
+    // A poll or a stream is timed per output.
+    stage.record_tasks((claim.ended != 0 ? claim.ended : now()) - claim.started,
+                       std::max(inputs, outputs));
+    count_tasks(claim, static_cast<std::uint64_t>(inputs), static_cast<std::uint64_t>(outputs));
   }
   // A failure takes its item's place among the outputs, so that it is judged in its turn.
   for (Claim::Failed& failed : claim.errors) {
     claim.out.push_back(
-        {{Item::of(Failure{std::move(failed.error), failed.fatal}), 0}, failed.index});
+        {{Item::of(Failure{std::move(failed.error), failed.fatal, failed.silent}), 0},
+         failed.index});
   }
   publish_outputs(claim, inputs);
   publish_held(claim);
   if (claim.source_done) stage.source_done = true;
   if (claim.epoch_end) forward(stage, Mark::epoch_end);
   if (stage.failures > 0 && !stage.muted && too_many(stage)) {
-    fail_from(stage, Error(Code::failed, stage.spec.name + ": too many of its tasks failed"));
+    fail_from(stage, Error(Code::failed, stage.spec.name + ": too many of its tasks failed"), true);
+  }
+}
+
+void Engine::count_tasks(const Claim& claim, std::uint64_t inputs, std::uint64_t outputs) {
+  Stage& stage = *claim.stage;
+  if (stage.spec.kind == Kind::source) return;
+  const std::uint64_t over = inputs - claim.held.size();
+  const auto steps = stage.spec.kind == Kind::stream ? static_cast<std::uint64_t>(claim.steps) : 0;
+  stage.processed += over;
+  stage.steps += steps;
+  if (!stage.spec.routes) processed_ += over + steps;
+  if (stage.spec.kind == Kind::pipe && !stage.spec.gathers) {
+    stage.dropped += over - outputs - claim.errors.size();
   }
 }
 
@@ -141,7 +150,9 @@ void Engine::settle_failure(Stage& stage, Failure failure) {
   failed_++;
   if (reports_.size() < kept_failures_)
     reports_.push_back({stage.spec.name, failure.error, stage.processed});
-  if (report_failure_) after_.reports.push_back({stage.spec.name, failure.error, stage.processed});
+  if (report_failure_ && !failure.silent) {
+    after_.reports.push_back({stage.spec.name, failure.error, stage.processed});
+  }
   if (failure.fatal || stage.spec.kind == Kind::source) {
     stage.release(1);
     fail_from(stage, std::move(failure.error));
@@ -149,8 +160,12 @@ void Engine::settle_failure(Stage& stage, Failure failure) {
     put(stage, {Item::of(std::move(failure)), 0});
   } else {
     stage.release(1);
-    if (too_many(stage)) fail_from(stage, std::move(failure.error));
+    if (too_many(stage)) fail_from(stage, std::move(failure.error), true);
   }
+}
+
+FailureCounts Engine::counts_of(const Stage& stage) const {
+  return {stage.processed + stage.steps, stage.failures, processed_, failed_};
 }
 
 bool Engine::too_many(const Stage& stage) const {
@@ -158,7 +173,7 @@ bool Engine::too_many(const Stage& stage) const {
   const FailureLimit& limit = stage.spec.options.too_many_failures
                                   ? stage.spec.options.too_many_failures
                                   : too_many_failures_;
-  return limit && limit({stage.processed, stage.failures, processed_, failed_});
+  return limit && limit(counts_of(stage));
 }
 
 void Engine::publish_rows(Claim& claim) {
@@ -266,10 +281,9 @@ void Engine::pass_failure(Stage& stage, Item failure) {
 
 // The pipeline has failed at this stage. What comes before it is dropped and so is what it has
 // under way; what is behind it flows out, then the consumer gets the error.
-void Engine::fail_from(Stage& stage, Error error) {
+void Engine::fail_from(Stage& stage, Error error, bool too_many) {
   if (!failure_) failure_.emplace(error);
-  fatal_.push_back(
-      {&stage, std::move(error), {stage.processed, stage.failures, processed_, failed_}});
+  fatal_.push_back({&stage, std::move(error), counts_of(stage), too_many});
   mute(stage);
   // Sources of branches that still flow end as if they were exhausted.
   for (const auto& other : stages_) {

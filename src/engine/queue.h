@@ -23,7 +23,8 @@ enum class Mark : std::uint8_t { epoch_end, end };
 // Travels in an item's place under OnFailure::deliver.
 struct Failure {
   Error error;
-  bool fatal = false;  // ends the pipeline whatever the policy
+  bool fatal = false;   // ends the pipeline whatever the policy
+  bool silent = false;  // counted, but reported elsewhere
 };
 
 // A delivered failure inside a stage it only passes through.

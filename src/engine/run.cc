@@ -98,7 +98,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
   const bool source = stage.spec.kind == Kind::source;
   const bool one_output = stage.spec.kind == Kind::pipe;
   const bool flush = claim.what == Claim::What::flush || (claim.task && claim.task->flush);
-  const StepFunction& function = flush ? stage.spec.flush : stage.spec.step;
+  const StepFunction& function = flush ? stage.spec.options.flush : stage.spec.step;
   ctx.item_ = claim.task ? &claim.task->item : &claim.in[0];
   ctx.position_ = claim.task ? claim.task->position : claim.position;
   ctx.parked_ = claim.task;
@@ -111,6 +111,7 @@ void Engine::run_many(Claim& claim, Context& ctx) {
   Step step = Step::again;
   while (step == Step::again && !stopping()) {
     step = call(stage, function, ctx);
+    claim.steps += step == Step::again;
     if (ctx.emitted_ > 0 && step != Step::failed) {
       claim.out.push_back({{std::move(ctx.out_), ctx.port_}, 0});
       if (step != Step::done && one_output && !flush) {

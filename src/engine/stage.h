@@ -28,12 +28,13 @@ enum class Kind : std::uint8_t { source, pipe, stream, fill };
 struct StageSpec {
   std::string name;
   Kind kind = Kind::pipe;
-  StepFunction step = {};   // all but fill
-  StepFunction flush = {};  // aggregators
-  RowCount rows = {};       // fill
+  StepFunction step = {};  // all but fill
+  RowCount rows = {};      // fill
   RowFunction row = {};
   int paths = 1;
   bool may_wait = false;  // its step may return again or blocked without an output
+  bool gathers = false;   // an aggregator: items without an output are not lost
+  bool routes = false;
   StageOptions options = {};
 };
 
@@ -100,6 +101,7 @@ struct Stage {
   std::uint64_t dropped = 0;
   std::uint64_t failures = 0;
   std::uint64_t processed = 0;  // tasks that are over
+  std::uint64_t steps = 0;      // steps of streams that were not the last
   std::int64_t task_ns = 0;
   double mean_ns = -1;  // recent; negative before the first task
   bool was_fast = false;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from penstock.pipeline._background import BackgroundTaskFactory, get_default_bac
 from penstock.pipeline._event.calls import Calls
 from penstock.pipeline._event.engine import EventRun
 from penstock.pipeline._event.graph import Graph
-from penstock.pipeline._hooks import HookFactory, TaskStatsHook, get_default_hook_class
+from penstock.pipeline._hooks import HookFactory, TaskHook, TaskStatsHook, get_default_hook_class
 from penstock.pipeline._pipeline import Pipeline
 from penstock.pipeline._queues import AsyncQueue, StatsQueue, get_default_queue_class
 from penstock.pipeline._run import Run
@@ -27,7 +26,6 @@ from penstock.pipeline.defs import (
     SourceConfig,
     _SubprocessPipelineConfig,
 )
-from penstock.pipeline.defs._ops import any_of
 
 _LOG = logging.getLogger("penstock.pipeline")
 _pipeline_ids = itertools.count()
@@ -123,29 +121,22 @@ def build(
     pipeline_id = next(_pipeline_ids)
     try:
         _check_definition(config)
-        run: Run | None = None
-        needs_loop = _needs_loop(config, queue_class)
-        if needs_loop or _may_have_hooks(task_hook_factory):
+        run: Run
+        if _needs_loop(config, queue_class):
             calls = Calls(threads)
             queues = queue_class or functools.partial(get_default_queue_class(), interval=interval)  # type: ignore[call-arg]
             hooks = task_hook_factory or _default_hooks(interval)
             graph = Graph(config, pipeline_id, stage_id, calls, max_failures, queues, hooks)
-            if needs_loop or graph.has_hooks:
-                run, interval = EventRun(graph, calls, background), -1.0
-        if run is None:
+            run, interval = EventRun(graph, calls, background), -1.0
+        else:
+            hooks = task_hook_factory or _default_hooks(interval, unless=TaskStatsHook)
             run = _native_build.run(
-                config, pipeline_id, stage_id, threads, max_failures, background
+                config, pipeline_id, stage_id, threads, max_failures, hooks, background
             )
     except Exception as error:
         error.add_note(f"PipelineConfig: {config!r}")
         raise
     return Pipeline(run, repr(config), interval)
-
-
-def _may_have_hooks(task_hook_factory: HookFactory | None) -> bool:
-    """The usual hook only counts, and so does the engine."""
-    usual = get_default_hook_class() in (TaskStatsHook, None)
-    return task_hook_factory is not None or not usual
 
 
 def _needs_loop(config: PipelineConfig, queue_class: type[AsyncQueue] | None) -> bool:
@@ -155,9 +146,7 @@ def _needs_loop(config: PipelineConfig, queue_class: type[AsyncQueue] | None) ->
     for part in _parts(config):
         if isinstance(part, MergeConfig) and part.op is not None:
             return True
-        if isinstance(part, PathVariantsConfig) and (
-            part.batched or any_of(part.router, inspect.iscoroutinefunction)
-        ):
+        if isinstance(part, PathVariantsConfig) and part.batched:
             return True
     return False
 
@@ -175,9 +164,10 @@ def _parts(config: PipelineConfig) -> Iterator[Any]:
             stages += [inner for path in stage.paths for inner in path]
 
 
-def _default_hooks(interval: float) -> HookFactory:
+def _default_hooks(interval: float, unless: type[TaskHook] | None = None) -> HookFactory:
+    """None where the class is ``unless``: the usual hook only counts, and so does the engine."""
     hook_class: Any = get_default_hook_class()
-    if hook_class is None:
+    if hook_class in (None, unless):
         return lambda info: []
     return lambda info: [hook_class(info, interval=interval)]
 

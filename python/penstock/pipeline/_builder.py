@@ -160,8 +160,8 @@ class PipelineBuilder(Subscriptable):
         ``report_stats_interval`` the stage table is logged every so many seconds.
 
         ``task_hook_factory(info)`` returns the :class:`TaskHook` objects of a stage, and
-        ``queue_class(info, buffer_size=n)`` makes the queue behind one. A pipeline with either
-        runs on an event loop: the same meaning, slower.
+        ``queue_class(info, buffer_size=n)`` makes the queue behind one. A stage with hooks, and a
+        pipeline with a queue class, runs on an event loop: the same meaning, slower.
         """
         return build_pipeline(
             self.get_config(),

@@ -55,13 +55,29 @@ def as_async_generator(op: Callable[[Any], Any], executor: Executor) -> AsyncGen
         try:
             while output is not _END:
                 yield output
-                output = await run(executor, next, iterator, _END)
+                output = await run(executor, _more, iterator, item)
         finally:
             if output is not _END and hasattr(iterator, "close"):
                 with contextlib.suppress(RuntimeError):  # the executor is shut down
                     executor.submit(_close, iterator)
 
     return stream
+
+
+async def elements(items: Any) -> AsyncIterator[Any]:
+    """The op of a disaggregate stage."""
+    for item in items:
+        yield item
+
+
+def checked_path(index: Any, paths: int) -> int:
+    """What a router has returned, if there is such a path."""
+    if not 0 <= index < paths:
+        raise IndexError(
+            f"Router returned index {index}, but there are only {paths} paths "
+            f"(valid range: [0, {paths}))."
+        )
+    return int(index)
 
 
 def _whole(op: Callable[[Any], Any], item: Any) -> list[Any]:
@@ -71,6 +87,10 @@ def _whole(op: Callable[[Any], Any], item: Any) -> list[Any]:
 def _first(op: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
     iterator = iter(op(item))
     return iterator, next(iterator, _END)
+
+
+def _more(iterator: Any, item: Any) -> Any:
+    return next(iterator, _END)
 
 
 def _close(iterator: Any) -> None:

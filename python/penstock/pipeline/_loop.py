@@ -16,6 +16,7 @@ from typing import Any
 
 from penstock._core import LoopSlot, TaskLane
 from penstock.pipeline._background import BackgroundTaskFactory
+from penstock.pipeline._stage import EOF, EPOCH_END
 from penstock.pipeline._tasks import cancel_all, create_task
 
 _LOG = logging.getLogger("penstock.pipeline")
@@ -37,28 +38,32 @@ class Stage:
         self._concurrency = concurrency
         self._run = run
         self._idle: list[tuple[asyncio.Future[Any], LoopSlot]] = []
-        self.flush_is_coming = False
+        self._flush_is_coming = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[None]]:
         self._loop = loop
         loop.add_reader(self._lane.fileno(), self._signalled)
-        return [loop.create_task(self._live()) for _ in range(self._concurrency)]
+        return self._begin()
+
+    def _begin(self) -> list[asyncio.Task[None]]:
+        return [self._loop.create_task(self._live()) for _ in range(self._concurrency)]
 
     async def _live(self) -> None:
-        slot = LoopSlot(self._lane, NOTHING)
+        slot = LoopSlot(self._lane, NOTHING, EPOCH_END, EOF)
         try:
             await self._run(self, slot)
         finally:
             slot.abandon()
 
-    def flush_later(self) -> None:
+    def flush_soon(self) -> None:
         """Whoever waits for results is woken once per turn of the loop: each wake-up hands over the
         GIL."""
-        self.flush_is_coming = True
-        self._loop.call_soon(self._flush)
+        if not self._flush_is_coming:
+            self._flush_is_coming = True
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        self.flush_is_coming = False
+        self._flush_is_coming = False
         self._lane.flush()
 
     async def first(self, slot: LoopSlot) -> Any:
@@ -164,18 +169,19 @@ class Loop:
             await cancel_all(beside)
 
 
-def _failed(slot: LoopSlot, error: BaseException, item: Any) -> Any:
-    """Records a failure. Anything but an Exception was meant to end the program: it is fatal.
+def was_cancelled(error: BaseException) -> bool:
+    """A CancelledError is ours if the loop is being stopped; else the user's function raised it:
+    a failure like others."""
+    current = asyncio.current_task()
+    stopping = current is not None and bool(current.cancelling())
+    return stopping and isinstance(error, asyncio.CancelledError)
 
-    A CancelledError is ours if the loop is being stopped; else the user's function raised it, and
-    it is a failure like others.
-    """
-    if isinstance(error, asyncio.CancelledError):
-        current = asyncio.current_task()
-        if current is not None and current.cancelling():
-            raise error
-        return slot.fail(error, item, False)
-    return slot.fail(error, item, not isinstance(error, Exception))
+
+def _failed(slot: LoopSlot, error: BaseException, item: Any) -> Any:
+    """Records a failure. Anything but an Exception was meant to end the program: it is fatal."""
+    if was_cancelled(error):
+        raise error
+    return slot.fail(error, item, not isinstance(error, Exception | asyncio.CancelledError))
 
 
 def call_async(op: Callable[[Any], Any]) -> Run:
@@ -190,8 +196,7 @@ def call_async(op: Callable[[Any], Any]) -> Run:
                 item = _failed(slot, error, item)
             else:
                 item = slot.finish(result)
-            if not stage.flush_is_coming:
-                stage.flush_later()
+            stage.flush_soon()
 
     return run
 
@@ -213,8 +218,7 @@ def generate_async(op: Callable[[Any], Any]) -> Run:
                 item = _failed(slot, error, item)
             else:
                 item = slot.again(output, (stream, item))
-            if not stage.flush_is_coming:
-                stage.flush_later()
+            stage.flush_soon()
 
     return run
 
@@ -234,14 +238,13 @@ def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Run:
                 iterator = None
                 if not continuous:
                     slot.end_source()
-                    stage.flush_later()
+                    stage.flush_soon()
                     return
                 poll = slot.end_epoch()
             except BaseException as error:
                 poll = _failed(slot, error, None)
             else:
                 poll = slot.finish(item)
-            if not stage.flush_is_coming:
-                stage.flush_later()
+            stage.flush_soon()
 
     return run

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.pipeline import _stats
 from penstock.pipeline._failure import PipelineFailure, describe_item
+from penstock.pipeline._run import Got
 
 if TYPE_CHECKING:
     from penstock._core import Engine
     from penstock.pipeline._loop import Loop
 
 _LOG = logging.getLogger("penstock.pipeline")
+
+_END_TIMEOUT = 1.0  # for hooks, once the pipeline has failed
 
 
 class NativeRun:
@@ -28,6 +32,8 @@ class NativeRun:
         self._loop = loop
         self._names = list(names)
         self._limits = list(limits)  # of failures, by stage: (limit, over the whole pipeline)
+
+        self._process = os.getpid()
 
     def start(self) -> None:
         self._engine.start()
@@ -44,10 +50,23 @@ class NativeRun:
             _LOG.info("The pipeline has ended.\n%s", _stats.table(self.stats()))
 
     def take(self, timeout: float) -> tuple[int, Any]:
-        return self._engine.take(timeout)
+        kind, item = self._engine.take(timeout)
+        if kind == Got.FAILED:
+            self._end_hooks()
+        return kind, item
 
     def items(self, timeout: float, ended: Callable[[int], None]) -> Iterator[Any]:
-        return self._engine.items(timeout, ended)
+        def end(kind: int) -> None:
+            if kind == Got.FAILED:
+                self._end_hooks()
+            ended(kind)
+
+        return self._engine.items(timeout, end)
+
+    def _end_hooks(self) -> None:
+        """Stages before the one that failed do not come to an end by themselves."""
+        if self._process == os.getpid():
+            self._loop.stop(_END_TIMEOUT)
 
     def stats(self) -> list[_stats.StageStats]:
         return _stats.from_engine(self._engine.stats(), self._names)
@@ -61,6 +80,7 @@ class NativeRun:
         place: int,
         error: BaseException,
         item: Any,
+        too_many: bool,
         failed: int,
         processed: int,
         all_failed: int,
@@ -72,20 +92,20 @@ class NativeRun:
         if of_all:
             failed, processed = all_failed, all_processed
         result: BaseException = error
-        if limit is not None and limit[0] >= 0 and isinstance(error, Exception):
+        if too_many:
             bound, per = limit
-            if per == 0 and failed > bound:
+            if per == 0:
                 result = RuntimeError(
                     f"The pipeline stage ({name}) failed {failed} times, which exceeds the "
                     f"threshold ({bound})."
                 )
-            elif per > 0 and processed >= 100 and failed * per > bound * processed:
+            else:
                 result = RuntimeError(
                     f"The pipeline stage ({name}) failed {failed} times out of {processed} "
                     f"invocations ({failed / processed:.1%}), which exceeds the threshold "
                     f"({bound / per:.1%})."
                 )
-        if not isinstance(result, Exception):
+        elif not isinstance(error, Exception):
             result = RuntimeError(f"The pipeline stage ({name}) raised {type(error).__name__}.")
         if result is not error:
             result.__cause__ = error

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from penstock._core import EngineBuilder, NativeOp, as_tensor
-from penstock.pipeline import _loop
+from penstock.pipeline import _hooked, _loop
 from penstock.pipeline._background import BackgroundTaskFactory
-from penstock.pipeline._convert import as_async_generator, as_coroutine
+from penstock.pipeline._callers import Callers
+from penstock.pipeline._convert import (
+    as_async_generator,
+    as_coroutine,
+    elements,
+    is_generator,
+)
 from penstock.pipeline._failure import describe_item
+from penstock.pipeline._hooks import HookFactory, TaskHook
 from penstock.pipeline._native import NativeRun
 from penstock.pipeline._signature import refusal
 from penstock.pipeline._stage import StageInfo
@@ -28,7 +34,7 @@ from penstock.pipeline.defs import (
     SourceConfig,
     _PipeType,
 )
-from penstock.pipeline.defs._ops import any_of, is_container
+from penstock.pipeline.defs._ops import is_async, is_container
 
 _Limit = tuple[int, int] | None
 
@@ -39,10 +45,11 @@ def run(
     first_id: int,
     num_threads: int,
     max_failures: int | Fraction,
+    hooks: HookFactory,
     background: Sequence[BackgroundTaskFactory],
 ) -> NativeRun:
     """The whole pipeline, ready to start."""
-    return _Build(num_threads, max_failures, pipeline_id, first_id, background).run(config)
+    return _Build(num_threads, max_failures, pipeline_id, first_id, hooks, background).run(config)
 
 
 def _limit(max_failures: int | Fraction | None) -> _Limit:
@@ -62,12 +69,14 @@ class _Build:
         max_failures: int | Fraction,
         pipeline_id: int,
         first_id: int,
+        hooks: HookFactory,
         background: Sequence[BackgroundTaskFactory],
     ) -> None:
         self._num_threads = num_threads
         self._limit = _limit(max_failures)
         self._pipeline_id = pipeline_id
         self._ids = itertools.count(first_id)
+        self._hooks = hooks
         self._names: list[str] = []
         self._limits: list[tuple[_Limit, bool]] = []
         self._after_native = False
@@ -86,11 +95,16 @@ class _Build:
         many = concurrency if concurrency is not None and concurrency > 1 else None
         return StageInfo(self._pipeline_id, str(next(self._ids)), name, many)
 
-    def _name(self, name: str, concurrency: int | None = None, limit: _Limit = None) -> str:
-        """The name of the next stage; what is known of it is kept by its place in the flow."""
-        self._names.append(str(self._info(name, concurrency)))
+    def _next(self, name: str, concurrency: int | None = None) -> tuple[str, list[TaskHook]]:
+        """The name of the next stage, and its hooks."""
+        info = self._info(name, concurrency)
+        return str(info), list(self._hooks(info))
+
+    def _note(self, name: str, limit: _Limit = None) -> str:
+        """Keeps what is known of a stage by its place in the flow."""
+        self._names.append(name)
         self._limits.append((self._limit if limit is None else limit, limit is None))
-        return self._names[-1]
+        return name
 
     def _add_upstream(self, config: PipelineConfig) -> None:
         if isinstance(config.src, MergeConfig):
@@ -101,7 +115,7 @@ class _Build:
             self._add(pipe)
 
     def _add_source(self, config: SourceConfig) -> None:
-        name = self._name("src")
+        name = self._note(str(self._info("src")))
         if hasattr(config.source, "__aiter__"):
             lane = self._engine.loop(name, "source", 1, False, None)
             work = _loop.iterate_async(config.source, config.continuous)  # type: ignore[arg-type]
@@ -111,12 +125,20 @@ class _Build:
         self._ends = [(self._engine.last(), 0)]
 
     def _add_merge(self, config: MergeConfig) -> None:
-        next(self._ids)  # the merge has a number of its own, though it is only a queue here
+        info = self._info("merge")
         ends = []
         for upstream in config.pipeline_configs:
             self._add_upstream(upstream)
             ends += self._ends
+        self._join(info, ends)
+
+    def _join(self, info: StageInfo, ends: list[tuple[int, int]]) -> None:
+        """Only a queue, unless there are hooks."""
         self._read_from(ends)
+        hooks = list(self._hooks(info))
+        if hooks:
+            self._on_loop(str(info), "one", _hooked.join(), hooks)
+            self._ends = [(self._engine.last(), 0)]
 
     def _read_from(self, ends: list[tuple[int, int]]) -> None:
         self._ends = ends
@@ -125,22 +147,34 @@ class _Build:
     def _add(self, config: Any) -> None:
         if isinstance(config, PathVariantsConfig):
             self._add_paths(config)
+            self._after_native = False
         else:
             self._add_stage(config)
             self._ends = [(self._engine.last(), 0)]
-        self._after_native = _is_native(config)
 
     def _add_stage(self, config: Any) -> None:
+        after_native, self._after_native = self._after_native, False
         if isinstance(config, PipeConfig):
-            self._add_pipe(config)
-        elif isinstance(config, AggregateConfig):
-            name = self._name(config.name)
-            if type(config.op) is Collate:
-                self._engine.collect(name, config.op.n, config.drop_last)
+            name, hooks = self._next(config.name, config._args.concurrency)
+            if hooks:
+                self._add_hooked_pipe(config, name, hooks)
             else:
-                self._engine.aggregate(name, config.op, config.drop_last)
+                self._add_pipe(config, name, after_native)
+        elif isinstance(config, AggregateConfig):
+            name, hooks = self._next(config.name)
+            if hooks:
+                work = _hooked.aggregate(config.op, config.drop_last, hooks)
+                self._on_loop(name, "aggregate", work, hooks)
+            elif type(config.op) is Collate:
+                self._engine.collect(self._note(name), config.op.n, config.drop_last)
+            else:
+                self._engine.aggregate(self._note(name), config.op, config.drop_last)
         elif isinstance(config, DisaggregateConfig):
-            self._engine.disaggregate(self._name(config.name))
+            name, hooks = self._next(config.name)
+            if hooks:
+                self._on_loop(name, "many", _hooked.generate(elements, hooks, name, False), hooks)
+            else:
+                self._engine.disaggregate(self._note(name))
         else:
             raise TypeError(
                 f"a pipeline cannot have a {type(config).__name__} as a stage; use Pipe, "
@@ -148,62 +182,89 @@ class _Build:
             )
 
     def _add_paths(self, config: PathVariantsConfig) -> None:
-        router = self._engine.route(self._name(config.name), config.router, len(config.paths))
+        name, hooks = self._next(config.name)
+        router, paths = config.router, len(config.paths)
+        if hooks or is_async(router):
+            if not is_async(router):
+                router = as_coroutine(router, self._callers(name))
+            self._on_loop(name, "route", _hooked.route(router, paths), hooks, paths=paths)
+        else:
+            self._engine.route(self._note(name), router, paths)
+        fork = self._engine.last()
         ends = []
         for number, path in enumerate(config.paths):
-            self._read_from([(router, number)])
+            self._read_from([(fork, number)])
             self._after_native = False
             for stage in path:
                 self._add(stage)
             ends += self._ends
-        next(self._ids)  # of the join, which is only a queue here
-        self._read_from(ends)
+        self._join(self._info("path_variants_merge"), ends)
 
-    def _add_pipe(self, config: PipeConfig) -> None:
-        op, executor, concurrency = (
-            config._args.op,
-            config._args.executor,
-            config._args.concurrency,
-        )
-        ordered = config._type is _PipeType.OrderedPipe
+    def _add_pipe(self, config: PipeConfig, name: str, after_native: bool) -> None:
+        op, executor = _op_of(config), config._args.executor
         limit = _limit(config._max_failures)
-        if isinstance(op, NativeOp) and op.takes_tensors and not self._after_native:
-            # The memory of Python's arrays can be borrowed under the GIL only: in a stage before.
-            self._engine.call(self._name("as_tensor", None, limit), as_tensor, 1, False, limit)
-        name = self._name(config.name, concurrency, limit)
+        how = config._args.concurrency, config._type is _PipeType.OrderedPipe, limit
         if isinstance(op, NativeOp):
-            self._engine.native(name, op, concurrency, ordered, limit)
-            return
-        if is_container(op):
-            op = op.__getitem__
-        problem = refusal(name, op)
-        if problem is not None:
-            self._engine.call(name, _refuse(problem), concurrency, ordered, limit, fatal=True)
-        elif any_of(op, inspect.iscoroutinefunction):
-            self._on_loop(name, "one", concurrency, ordered, limit, _loop.call_async(op))
-        elif any_of(op, inspect.isasyncgenfunction):
-            self._on_loop(name, "many", concurrency, ordered, limit, _loop.generate_async(op))
-        elif any_of(op, inspect.isgeneratorfunction):
-            if executor is None:
-                self._engine.generate(name, op, concurrency, ordered, limit)
-            else:
-                work = _loop.generate_async(as_async_generator(op, executor))
-                self._on_loop(name, "many", concurrency, ordered, limit, work)
-        elif executor is None:
-            self._engine.call(name, op, concurrency, ordered, limit)
+            if op.takes_tensors and not after_native:
+                # The memory of Python's arrays can be borrowed under the GIL only: in a stage
+                # before.
+                before = self._note(f"{name}:as_tensor", limit)
+                self._engine.call(before, as_tensor, 1, False, limit)
+            self._engine.native(self._note(name, limit), op, *how)
+            self._after_native = True
+        elif (problem := refusal(name, op)) is not None:
+            self._engine.call(self._note(name, limit), _refuse(problem), *how, fatal=True)
+        elif executor is None and not is_async(op):
+            add = self._engine.generate if is_generator(op) else self._engine.call
+            add(self._note(name, limit), op, *how)
+        elif is_generator(op):
+            stream = op if executor is None else as_async_generator(op, executor)
+            self._on_loop(name, "many", _loop.generate_async(stream), (), *how)
         else:
-            work = _loop.call_async(as_coroutine(op, executor))
-            self._on_loop(name, "one", concurrency, ordered, limit, work)
+            function = op if executor is None else as_coroutine(op, executor)
+            self._on_loop(name, "one", _loop.call_async(function), (), *how)
+
+    def _add_hooked_pipe(self, config: PipeConfig, name: str, hooks: Sequence[TaskHook]) -> None:
+        op, executor = _op_of(config), config._args.executor or self._callers(name)
+        limit = _limit(config._max_failures)
+        ordered = config._type is _PipeType.OrderedPipe
+        how = config._args.concurrency, ordered, limit
+        if (problem := refusal(name, op)) is not None:
+            self._engine.call(self._note(name, limit), _refuse(problem), *how, fatal=True)
+        elif is_generator(op):
+            stream = op if is_async(op) else as_async_generator(op, executor)
+            work = _hooked.generate(stream, hooks, name, ordered)
+            self._on_loop(name, "many", work, hooks, *how)
+        else:
+            function = op if is_async(op) else as_coroutine(op, executor)
+            work = _hooked.call(function, hooks, name, ordered)
+            self._on_loop(name, "one", work, hooks, *how)
+
+    def _callers(self, stage: str) -> Callers:
+        return Callers(self._engine.callers(), stage)
 
     def _on_loop(
-        self, name: str, kind: str, concurrency: int, ordered: bool, limit: _Limit, work: Any
+        self,
+        name: str,
+        kind: str,
+        work: _loop.Run,
+        hooks: Sequence[TaskHook],
+        concurrency: int = 1,
+        ordered: bool = False,
+        limit: _Limit = None,
+        paths: int = 1,
     ) -> None:
-        lane = self._engine.loop(name, kind, concurrency, ordered, limit)
-        self._loop.add(_loop.Stage(lane, concurrency, work))
+        self._note(name, limit)
+        lane = self._engine.loop(name, kind, concurrency, ordered, limit, bool(hooks), paths)
+        if hooks:
+            self._loop.add(_hooked.HookedStage(lane, concurrency, work, hooks))
+        else:
+            self._loop.add(_loop.Stage(lane, concurrency, work))
 
 
-def _is_native(config: Any) -> bool:
-    return isinstance(config, PipeConfig) and isinstance(config._args.op, NativeOp)
+def _op_of(config: PipeConfig) -> Any:
+    op = config._args.op
+    return op.__getitem__ if is_container(op) else op
 
 
 def _sources(src: SourceConfig | MergeConfig) -> Iterator[SourceConfig]:

@@ -14,6 +14,20 @@ from typing import Any
 _Call = tuple[Any, int, Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
+def make_call(
+    future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Calls a function, and tells the future what came of it."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = fn(*args, **kwargs)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
 class Threads(Executor):
     """Up to ``max_workers`` threads, made when they are needed.
 
@@ -101,16 +115,8 @@ class Threads(Executor):
                 self._break(error)
                 return
         while (call := self._next()) is not None:
-            _, _, future, fn, args, kwargs = call
-            if future.set_running_or_notify_cancel():
-                try:
-                    result = fn(*args, **kwargs)
-                except BaseException as error:
-                    future.set_exception(error)
-                else:
-                    future.set_result(result)
-                    del result
-            del call, future, fn, args, kwargs  # so that an idle thread holds on to nothing
+            make_call(*call[2:])
+            del call  # so that an idle thread holds on to nothing
 
     def _next(self) -> _Call | None:
         with self._changed:

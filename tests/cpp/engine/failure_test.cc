@@ -50,6 +50,33 @@ TEST(Failure, too_many_failures_end_the_pipeline_after_what_is_under_way) {
   EXPECT_TRUE(pipeline.stop().ok());
 }
 
+TEST(Failure, limits_see_the_steps_of_streams_and_no_routers) {
+  FailureCounts last;
+  PipelineBuilder builder;
+  builder.add_source("numbers", count_to(10));
+  builder.route(
+      "fork", [](const Item&) { return 0; }, 1);
+  builder.from({Port(builder.last(), 0)});
+  builder.stream("three times", [](int x) {
+    return [x, left = 3]() mutable -> std::optional<int> {
+      return left-- == 0 ? std::nullopt : std::optional(x);
+    };
+  });
+  builder.pipe("none", [](int) -> Result<int> { return Error(Code::failed, "no"); });
+  builder.add_sink(3);
+  const FailureLimit note = [&](const FailureCounts& counts) {
+    last = counts;
+    return false;
+  };
+  Pipeline pipeline = must_start(builder, {.threads = 1, .too_many_failures = note});
+  EXPECT_TRUE(drain<int>(pipeline).first.empty());
+  EXPECT_EQ(last.failed, 30u);
+  EXPECT_EQ(last.processed, 30u);
+  // All outputs of the stream by then, and perhaps its ends.
+  EXPECT_GE(last.all_processed, 30u + 10u * 3u);
+  EXPECT_LE(last.all_processed, 30u + 10u * 4u);
+}
+
 TEST(Failure, a_stage_may_have_a_limit_of_its_own) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(100));

@@ -7,6 +7,7 @@ import programs_elsewhere
 import programs_failures
 import programs_hooks
 import programs_joins
+import programs_mixed
 import programs_outputs
 import programs_settings
 import pytest
@@ -34,7 +35,12 @@ class QueueOfMyOwn(StatsQueue):
 
 
 PIPELINES = programs(
-    programs_outputs, programs_joins, programs_failures, programs_hooks, programs_settings
+    programs_outputs,
+    programs_joins,
+    programs_failures,
+    programs_hooks,
+    programs_mixed,
+    programs_settings,
 )
 
 

@@ -8,7 +8,9 @@ import threading
 import time
 from contextlib import asynccontextmanager
 
+import numpy as np
 import pytest
+from penstock import io, ops
 from penstock.pipeline import (
     AsyncQueue,
     BackgroundTask,
@@ -118,14 +120,17 @@ def test_percentiles_are_close():
     assert Times().percentile(99) == Times().mean == 0
 
 
-def test_statistics_on_the_loop():
+@pytest.mark.parametrize("queue", [None, AsyncQueue], ids=["native", "loop"])
+def test_statistics_on_the_loop(queue):
     def odd(x):
         if x == 5:
             raise ValueError
         return x if x % 2 else None
 
     builder = PipelineBuilder().add_source(range(100)).pipe(odd, concurrency=2, name="odd")
-    pipeline = builder.add_sink(7).build(task_hook_factory=lambda info: [Quiet()])
+    pipeline = builder.add_sink(7).build(
+        queue_class=queue, task_hook_factory=lambda info: [Quiet()]
+    )
     with pipeline.auto_stop():
         assert len(list(pipeline)) == 49
         source, stage, sink = pipeline.stats()
@@ -135,6 +140,84 @@ def test_statistics_on_the_loop():
     assert sink.items_in == 49
     assert 0 <= sink.readiness <= 1
     assert "odd[2]" in str(pipeline)
+
+
+def test_only_stages_with_hooks_leave_the_native_engine():
+    def hooks(info):
+        return [Quiet()] if info.stage_name == "b" else []
+
+    builder = PipelineBuilder().add_source(range(9)).pipe(nap, name="a").pipe(nap, name="b")
+    builder = builder.pipe(nap, name="c").aggregate(2)
+    pipeline = builder.add_sink().build(num_threads=2, task_hook_factory=hooks)
+    with pipeline.auto_stop():
+        assert len(list(pipeline)) == 5
+    assert [one.python for one in pipeline.stats()[:-1]] == [True, True, False, True, True]
+
+
+def test_calls_with_and_without_hooks_share_the_threads():
+    lock = threading.Lock()
+    running, most = 0, 0
+
+    def count(x):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.001)
+        with lock:
+            running -= 1
+        return x
+
+    def hooks(info):
+        return [Quiet()] if info.stage_name == "b" else []
+
+    for threads in (1, 3):
+        running, most = 0, 0
+        builder = PipelineBuilder().add_source(range(60))
+        for name in "abc":
+            builder.pipe(count, name=name, concurrency=4)
+        pipeline = builder.add_sink().build(num_threads=threads, task_hook_factory=hooks)
+        with pipeline.auto_stop():
+            assert sorted(pipeline.get_iterator(timeout=30)) == list(range(60))
+        assert most == threads
+
+
+def test_hooks_around_a_native_op():
+    seen = []
+
+    class Hook(Quiet):
+        @asynccontextmanager
+        async def task_hook(self, input_item=None):
+            seen.append(type(input_item))
+            yield
+
+    def hooks(info):
+        return [Hook()] if info.stage_name == "decode" else []
+
+    file = io.encode_image(np.zeros((8, 6, 3), np.uint8), "png")
+    builder = PipelineBuilder().add_source([file] * 3)
+    builder.pipe(ops.decode_image(), name="decode").pipe(ops.resize((4, 4)), name="small")
+    pipeline = builder.add_sink().build(task_hook_factory=hooks)
+    with pipeline.auto_stop():
+        assert [np.asarray(one).shape for one in pipeline] == [(4, 4, 3)] * 3
+    assert seen == [bytes] * 3
+
+
+@pytest.mark.parametrize("queue", [None, AsyncQueue], ids=["native", "loop"])
+def test_a_stage_hook_that_fails_when_it_is_stopped_is_raised(queue):
+    class Bad(Quiet):
+        @asynccontextmanager
+        async def stage_hook(self):
+            try:
+                yield
+            finally:
+                raise OSError("cannot close")
+
+    builder = PipelineBuilder().add_source(range(1000)).pipe(nap).add_sink()
+    pipeline = builder.build(queue_class=queue, task_hook_factory=lambda info: [Bad()])
+    with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
+        assert pipeline.get_item(timeout=20) == 0
+    assert [str(error) for error in info.value.exceptions] == ["cannot close"]
 
 
 def test_hooks_end_when_the_pipeline_is_stopped_midway():
@@ -185,8 +268,8 @@ def test_default_classes_move_pipelines_to_the_loop_and_back():
     assert calls == [1, 2]
 
 
-@pytest.mark.parametrize("hooks", [[], [Quiet()]], ids=["native", "loop"])
-def test_background_tasks_run_and_are_cancelled(hooks, caplog):
+@pytest.mark.parametrize("queue", [None, AsyncQueue], ids=["native", "loop"])
+def test_background_tasks_run_and_are_cancelled(queue, caplog):
     log = []
 
     class Task(BackgroundTask):
@@ -205,11 +288,10 @@ def test_background_tasks_run_and_are_cancelled(hooks, caplog):
         raise TypeError("no")
 
     definition = PipelineConfig(SourceConfig([1]), [Pipe(abs)], SinkConfig(1))
-    factory = (lambda info: hooks) if hooks else None
     pipeline = build_pipeline(
         definition,
         num_threads=1,
-        task_hook_factory=factory,
+        queue_class=queue,
         background_tasks=[Task, Broken, cannot_be_made],
     )
     with pipeline.auto_stop():
@@ -246,7 +328,8 @@ def test_the_process_group_is_watched():
     assert second.net_rx_bytes is None or second.net_rx_bytes >= 0
 
 
-def test_a_failure_in_one_path_ends_the_others():
+@pytest.mark.parametrize("queue", [None, AsyncQueue], ids=["native", "loop"])
+def test_a_failure_in_one_path_ends_the_others(queue):
     from penstock.pipeline.defs import PathVariants
 
     def bad(x):
@@ -256,13 +339,16 @@ def test_a_failure_in_one_path_ends_the_others():
     definition = PipelineConfig(
         SourceConfig(range(1000)), [PathVariants(lambda x: x % 2, paths)], SinkConfig(1)
     )
-    pipeline = build_pipeline(definition, task_hook_factory=lambda info: [Quiet()])
+    pipeline = build_pipeline(
+        definition, queue_class=queue, task_hook_factory=lambda info: [Quiet()]
+    )
     with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
         list(pipeline.get_iterator(timeout=20))
     assert "failed 1 times" in str(info.value.exceptions[0])
 
 
-def test_interrupts_in_ops_and_sources_end_the_pipeline():
+@pytest.mark.parametrize("queue", [None, AsyncQueue], ids=["native", "loop"])
+def test_interrupts_in_ops_and_sources_end_the_pipeline(queue):
     def interrupted(x):
         raise KeyboardInterrupt
 
@@ -276,7 +362,7 @@ def test_interrupts_in_ops_and_sources_end_the_pipeline():
     one = [1]
     for items, op in ((one, interrupted), (one, interrupted_later), (source(), abs)):
         builder = PipelineBuilder().add_source(items).pipe(op).add_sink()
-        pipeline = builder.build(task_hook_factory=lambda info: [Quiet()])
+        pipeline = builder.build(queue_class=queue, task_hook_factory=lambda info: [Quiet()])
         with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
             list(pipeline.get_iterator(timeout=20))
         (error,) = info.value.exceptions

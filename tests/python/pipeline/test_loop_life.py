@@ -1,4 +1,5 @@
-"""The life of a pipeline on the event loop: every way to leave one, and nothing is left behind."""
+"""The life of pipelines with queues of the user's, on the event loop as a whole, and of those with
+hooks, on it in part: every way to leave one, and nothing is left behind."""
 
 import gc
 import os
@@ -6,11 +7,25 @@ import threading
 import time
 
 import pytest
-from penstock.pipeline import AsyncQueue, PipelineBuilder
+from penstock.pipeline import AsyncQueue, PipelineBuilder, TaskStatsHook
 from test_life import script
 
 
-def endless(op=lambda x: x, sink=3):
+@pytest.fixture(params=["queues", "hooks"])
+def options(request):
+    if request.param == "queues":
+        return {"queue_class": AsyncQueue}
+    return {"task_hook_factory": lambda info: [TaskStatsHook(info)]}
+
+
+# The same for scripts.
+OPTIONS = [
+    "queue_class=AsyncQueue",
+    "task_hook_factory=lambda info: [TaskStatsHook(info)]",
+]
+
+
+def endless(options, op=lambda x: x, sink=3):
     def items():
         i = 0
         while True:
@@ -18,7 +33,7 @@ def endless(op=lambda x: x, sink=3):
             i += 1
 
     builder = PipelineBuilder().add_source(items()).pipe(op, concurrency=2).add_sink(sink)
-    return builder.build(num_threads=2, queue_class=AsyncQueue)
+    return builder.build(num_threads=2, **options)
 
 
 def our_threads():
@@ -37,8 +52,8 @@ def nothing_is_left():
     assert len(os.listdir("/proc/self/fd")) <= files
 
 
-def test_leaving_the_loop_and_coming_back():
-    pipeline = endless()
+def test_leaving_the_loop_and_coming_back(options):
+    pipeline = endless(options)
     with pipeline.auto_stop():
         for item in pipeline:
             if item == 10:
@@ -46,15 +61,15 @@ def test_leaving_the_loop_and_coming_back():
         assert pipeline.get_item(timeout=20) == 11
 
 
-def test_del_without_stop():
-    pipeline = endless()
+def test_del_without_stop(options):
+    pipeline = endless(options)
     assert pipeline.get_item(timeout=20) == 0
     assert our_threads()
     del pipeline
 
 
-def test_what_waits_at_the_sink_can_be_read_after_stop():
-    pipeline = endless(sink=5)
+def test_what_waits_at_the_sink_can_be_read_after_stop(options):
+    pipeline = endless(options, sink=5)
     pipeline.start()
     got = [pipeline.get_item(timeout=20)]
     deadline = time.monotonic() + 20
@@ -67,7 +82,7 @@ def test_what_waits_at_the_sink_can_be_read_after_stop():
         pipeline.get_item()
 
 
-def test_a_timeout_loses_nothing():
+def test_a_timeout_loses_nothing(options):
     gate = threading.Event()
 
     def wait(x):
@@ -75,7 +90,7 @@ def test_a_timeout_loses_nothing():
         return x
 
     builder = PipelineBuilder().add_source(range(3)).pipe(wait).add_sink()
-    pipeline = builder.build(queue_class=AsyncQueue)
+    pipeline = builder.build(**options)
     with pipeline.auto_stop():
         for timeout in (0, 0.05):
             with pytest.raises(TimeoutError, match="not available"):
@@ -84,14 +99,14 @@ def test_a_timeout_loses_nothing():
         assert list(pipeline.get_iterator(timeout=20)) == [0, 1, 2]
 
 
-def test_a_long_call_is_abandoned_and_named(caplog):
+def test_a_long_call_is_abandoned_and_named(options, caplog):
     done = threading.Event()
 
     def sleeper(x):
         done.wait(20)
         return x
 
-    pipeline = endless(sleeper)
+    pipeline = endless(options, sleeper)
     pipeline.start()
     time.sleep(0.1)
     begun = time.monotonic()
@@ -101,16 +116,16 @@ def test_a_long_call_is_abandoned_and_named(caplog):
     done.set()
 
 
-def test_many_pipelines_leave_nothing():
+def test_many_pipelines_leave_nothing(options):
     for _ in range(50):
-        pipeline = endless()
+        pipeline = endless(options)
         with pipeline.auto_stop():
             assert pipeline.get_item(timeout=20) == 0
 
 
-def test_two_threads_read_everything_once():
+def test_two_threads_read_everything_once(options):
     builder = PipelineBuilder().add_source(range(2000)).pipe(lambda x: x).add_sink(8)
-    pipeline = builder.build(queue_class=AsyncQueue)
+    pipeline = builder.build(**options)
     got = [[], []]
     with pipeline.auto_stop():
         readers = [threading.Thread(target=lambda i=i: got[i].extend(pipeline)) for i in (0, 1)]
@@ -121,12 +136,14 @@ def test_two_threads_read_everything_once():
     assert sorted(got[0] + got[1]) == list(range(2000))
 
 
-def test_the_parents_pipeline_says_so_in_a_forked_child():
-    result, _ = script("""
+@pytest.mark.parametrize("given", OPTIONS, ids=["queues", "hooks"])
+def test_the_parents_pipeline_says_so_in_a_forked_child(given):
+    result, _ = script(
+        """
         import os
-        from penstock.pipeline import AsyncQueue, PipelineBuilder
+        from penstock.pipeline import AsyncQueue, PipelineBuilder, TaskStatsHook
         builder = PipelineBuilder().add_source(range(9)).pipe(abs).add_sink(1)
-        pipeline = builder.build(queue_class=AsyncQueue)
+        pipeline = builder.build(GIVEN)
         with pipeline.auto_stop():
             pipeline.get_item()
             child = os.fork()
@@ -138,38 +155,44 @@ def test_the_parents_pipeline_says_so_in_a_forked_child():
                 os._exit(2)
             print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
             print(list(pipeline))
-    """)
+    """.replace("GIVEN", given)
+    )
     assert result.stdout.split("\n")[:2] == ["7", "[1, 2, 3, 4, 5, 6, 7, 8]"], result.stderr
 
 
-def test_exit_does_not_wait_for_functions_that_sleep():
-    result, took = script("""
+@pytest.mark.parametrize("given", OPTIONS, ids=["queues", "hooks"])
+def test_exit_does_not_wait_for_functions_that_sleep(given):
+    result, took = script(
+        """
         import time
-        from penstock.pipeline import AsyncQueue, PipelineBuilder
+        from penstock.pipeline import AsyncQueue, PipelineBuilder, TaskStatsHook
         def nap(x):
             time.sleep(60)
         def items():
             yield 1
             time.sleep(60)
         builder = PipelineBuilder().add_source(items()).pipe(nap).add_sink()
-        pipeline = builder.build(queue_class=AsyncQueue)
+        pipeline = builder.build(GIVEN)
         pipeline.start()
         time.sleep(0.2)
-    """)
+    """.replace("GIVEN", given)
+    )
     assert result.returncode == 0, result.stderr
     assert took < 20
 
 
-def test_ctrl_c_while_waiting_is_answered():
-    result, _ = script("""
+@pytest.mark.parametrize("given", OPTIONS, ids=["queues", "hooks"])
+def test_ctrl_c_while_waiting_is_answered(given):
+    result, _ = script(
+        """
         import os, signal, threading, time
-        from penstock.pipeline import AsyncQueue, PipelineBuilder
+        from penstock.pipeline import AsyncQueue, PipelineBuilder, TaskStatsHook
         gate = threading.Event()
         def wait(x):
             gate.wait(20)
             return x
         builder = PipelineBuilder().add_source(range(3)).pipe(wait).add_sink()
-        pipeline = builder.build(queue_class=AsyncQueue)
+        pipeline = builder.build(GIVEN)
         with pipeline.auto_stop():
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
@@ -178,5 +201,6 @@ def test_ctrl_c_while_waiting_is_answered():
                 print("answered")
             gate.set()
             print(list(pipeline))
-    """)
+    """.replace("GIVEN", given)
+    )
     assert result.stdout.split("\n")[:2] == ["answered", "[0, 1, 2]"], result.stderr

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from fractions import Fraction
 from typing import Any
 
-from penstock.pipeline._convert import as_async_generator, as_coroutine, is_generator
+from penstock.pipeline._convert import as_async_generator, as_coroutine, elements, is_generator
 from penstock.pipeline._event import ends, joins, stages
 from penstock.pipeline._event.calls import Calls
 from penstock.pipeline._event.stage import Stage, Totals
@@ -62,7 +62,6 @@ class Graph:
         hooks: HookFactory,
     ) -> None:
         self.nodes: list[Node] = []
-        self.has_hooks = False
         self._pipeline_id = pipeline_id
         self._ids = itertools.count(first_id)
         self._calls = calls
@@ -88,9 +87,7 @@ class Graph:
         return self._make_queue(info, buffer_size=_BETWEEN_STAGES)
 
     def _hooks_for(self, info: StageInfo) -> list[TaskHook]:
-        hooks = list(self._hooks(info))
-        self.has_hooks = self.has_hooks or bool(hooks)
-        return hooks
+        return list(self._hooks(info))
 
     def _add(
         self, stage: Stage, work: Callable[[], Coroutine[Any, Any, None]], upstream: Sequence[Node]
@@ -170,7 +167,7 @@ class Graph:
         if isinstance(config, AggregateConfig):
             return lambda: stages.aggregate(stage, config.op, config.drop_last)
         if isinstance(config, DisaggregateConfig):
-            take_apart = stages.generate(stage, stages.elements, count=True)
+            take_apart = stages.generate(stage, elements, count=True)
             return lambda: stages.pipe(stage, take_apart, 1)
         assert isinstance(config, PipeConfig)
         ordered = config._type is _PipeType.OrderedPipe

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.pipeline._convert import AsyncFunction
+from penstock.pipeline._convert import AsyncFunction, checked_path
 from penstock.pipeline._event.stage import Stage
 from penstock.pipeline._queues import AsyncQueue
 from penstock.pipeline._stage import EOF, EPOCH_END, StageInfo
@@ -22,7 +22,7 @@ async def route(stage: Stage, router: AsyncFunction, paths: Queues) -> None:
             for path in paths:
                 await path.put(EPOCH_END)
             continue
-        await paths[_checked(await router(item), len(paths))].put(item)
+        await paths[checked_path(await router(item), len(paths))].put(item)
 
 
 async def route_batches(stage: Stage, router: AsyncFunction, paths: Queues) -> None:
@@ -41,18 +41,9 @@ async def route_batches(stage: Stage, router: AsyncFunction, paths: Queues) -> N
             )
         parts: list[list[Any]] = [[] for _ in paths]
         for item, index in zip(items, indices, strict=True):
-            parts[_checked(index, len(paths))].append(item)
+            parts[checked_path(index, len(paths))].append(item)
         for path, part in zip(paths, parts, strict=True):
             await path.put(part)
-
-
-def _checked(index: Any, paths: int) -> int:
-    if not 0 <= index < paths:
-        raise IndexError(
-            f"Router returned index {index}, but there are only {paths} paths "
-            f"(valid range: [0, {paths}))."
-        )
-    return int(index)
 
 
 async def merge(info: StageInfo, inputs: Queues, output: AsyncQueue) -> None:

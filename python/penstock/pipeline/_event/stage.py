@@ -74,11 +74,12 @@ class Stage:
         self._blocked += time.monotonic() - start
         self._given += not is_mark(item)
 
-    def count(self, seconds: float) -> None:
-        """Counts a task that succeeded."""
+    def count(self, seconds: float | None) -> None:
+        """Counts a task that succeeded; None: a step that only found the end of a generator."""
         self.tasks += 1
         self._totals.tasks += 1
-        self._times.add(seconds)
+        if seconds is not None:
+            self._times.add(seconds)
         if isinstance(self._limit or self._totals.limit, Fraction):
             self._judge(None, None)  # the failures before may now be judged
 

@@ -26,7 +26,11 @@ async def _try(stage: Stage, item: Any, step: Awaitable[Any], count: bool = True
     start = time.monotonic()
     try:
         result = await not_cancelled(step)
-    except (StopAsyncIteration, asyncio.CancelledError):
+    except StopAsyncIteration:
+        if count:
+            stage.count(None)
+        raise
+    except asyncio.CancelledError:
         raise
     except Exception as error:
         if count:
@@ -81,12 +85,6 @@ def generate(stage: Stage, op: AsyncGeneratorFunction, count: bool) -> Work:
         return not over
 
     return work
-
-
-async def elements(items: Any) -> AsyncIterator[Any]:
-    """The op of a disaggregate stage."""
-    for item in items:
-        yield item
 
 
 async def _one(name: str, work: Work, item: Any, put: _Put) -> None:
