@@ -5,15 +5,14 @@ Items near the end of a pipeline are then finished before new ones are begun.
 
 from __future__ import annotations
 
-import math
 import os
-import threading
 import uuid
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any, Self
 
+from penstock.pipeline._elsewhere.processes import Processes
 from penstock.pipeline._threads import Threads
 
 # Executors by their key, so that a pickled entry finds the one it belongs to.
@@ -21,10 +20,10 @@ _executors: weakref.WeakValueDictionary[str, _Shared] = weakref.WeakValueDiction
 
 
 class _Shared:
-    """Threads behind several entries, each with its priority."""
+    """Workers behind several entries, each with its priority."""
 
-    def __init__(self, threads: Threads, arguments: dict[str, Any]) -> None:
-        self._threads = threads
+    def __init__(self, workers: Threads | Processes, arguments: dict[str, Any]) -> None:
+        self._workers = workers
         self._arguments = arguments
         self._entries = 0
         self._key = uuid.uuid4().hex
@@ -42,11 +41,11 @@ class _Shared:
 
     def _call(self, priority: tuple[float, ...], call: Any) -> Future[Any]:
         fn, args, kwargs = call
-        return self._threads.submit_urgent(priority, fn, args, kwargs)
+        return self._workers.submit_urgent(priority, fn, args, kwargs)
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
         """No more calls; with ``wait`` it returns when all are done."""
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        self._workers.shutdown(wait, cancel_futures=cancel_futures)
 
     def __enter__(self) -> Self:
         return self
@@ -105,34 +104,14 @@ class PriorityThreadPoolExecutor(_Shared):
 class PriorityProcessPoolExecutor(_Shared):
     """Processes shared by stages: as :class:`PriorityThreadPoolExecutor`, across processes.
 
-    Takes the arguments of :class:`concurrent.futures.ProcessPoolExecutor`.
+    Takes the arguments of :class:`concurrent.futures.ProcessPoolExecutor`. NumPy arrays, CPU
+    tensors and large bytes cross in shared memory, of which nothing can be left behind.
     """
 
     runs_elsewhere = True
 
     def __init__(self, max_workers: int | None = None, **kwargs: Any) -> None:
-        workers = (os.cpu_count() or 1) if max_workers is None else max_workers
-        self._pool = ProcessPoolExecutor(workers, **kwargs)
-        # A thread for each process: calls that no process is free for wait with their priority.
-        super().__init__(Threads(workers), {"max_workers": max_workers, **kwargs})
-
-    def _call(self, priority: tuple[float, ...], call: Any) -> Future[Any]:
-        fn, args, kwargs = call
-        return self._threads.submit_urgent(priority, self._wait_for, (fn, *args), kwargs)
-
-    def _wait_for(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        return self._pool.submit(fn, *args, **kwargs).result()
-
-    def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
-        super().shutdown(wait, cancel_futures)
-        if wait or cancel_futures:
-            self._pool.shutdown(wait, cancel_futures=cancel_futures)
-        else:  # calls that wait for a process still need it
-            threading.Thread(target=self._shut_down_later, daemon=True).start()
-
-    def _shut_down_later(self) -> None:
-        self._threads.join(math.inf)
-        self._pool.shutdown()
+        super().__init__(Processes(max_workers, **kwargs), {"max_workers": max_workers, **kwargs})
 
 
 class PriorityInterpreterPoolExecutor(_Shared):

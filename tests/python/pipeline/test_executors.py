@@ -1,13 +1,17 @@
 """Executors that stages share by priority, in threads and in processes."""
 
+import gc
+import multiprocessing
 import os
 import pickle
+import signal
 import threading
 import time
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from concurrent.futures.thread import BrokenThreadPool
 
+import numpy as np
 import pytest
 from penstock.pipeline import (
     PipelineBuilder,
@@ -16,6 +20,7 @@ from penstock.pipeline import (
     PriorityProcessPoolExecutor,
     PriorityThreadPoolExecutor,
 )
+from test_life import script
 
 BOTH = [PriorityThreadPoolExecutor, PriorityProcessPoolExecutor]
 
@@ -147,6 +152,144 @@ def test_an_initializer_that_fails_breaks_the_pool():
 def test_a_process_that_dies_breaks_the_pool():
     with PriorityProcessPoolExecutor(1) as pool, pytest.raises(BrokenProcessPool):
         pool.get_executor().submit(leave).result(30)
+
+
+def memory_files():
+    with open("/proc/self/maps") as maps:
+        return sum("/memfd:penstock" in line for line in maps)
+
+
+def add_one(array):
+    return array + 1, memory_files()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_arrays_cross_to_processes_and_back_in_memory_without_a_name(method):
+    array = np.arange(1 << 20, dtype=np.float32)
+    before = memory_files()
+    with PriorityProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        entry = pool.get_executor()
+        result, there = entry.submit(add_one, array).result(50)
+        assert there >= 1
+        assert memory_files() > before
+        assert (result == array + 1).all()
+        result += 1  # it is ours
+        assert entry.submit(len, b"x" * (3 << 20)).result(50) == 3 << 20
+    assert result[-1] == array[-1] + 2
+    del result
+    assert memory_files() == before
+
+
+def first_half(tensor):
+    return tensor[: len(tensor) // 2]
+
+
+def test_tensors_cross_as_well():
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(1 << 19)
+    with PriorityProcessPoolExecutor(1) as pool:
+        result = pool.get_executor().submit(first_half, tensor).result(50)
+    assert torch.equal(result, tensor[: 1 << 18])
+
+
+def pid_of(x):
+    return os.getpid()
+
+
+def test_a_process_serves_as_many_calls_as_it_may():
+    with PriorityProcessPoolExecutor(1, max_tasks_per_child=2) as pool:
+        entry = pool.get_executor()
+        pids = [entry.submit(pid_of, i).result(50) for i in range(4)]
+    assert pids[0] == pids[1] != pids[2] == pids[3]
+    context = multiprocessing.get_context("fork")
+    with pytest.raises(ValueError, match="incompatible with the 'fork'"):
+        PriorityProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=2)
+
+
+class Stubborn(Exception):
+    def __reduce__(self):
+        raise TypeError("it does not pickle")
+
+
+def raise_stubborn():
+    raise Stubborn("no")
+
+
+def make_lambda():
+    return lambda: 1
+
+
+def test_exceptions_of_processes_say_where_and_what_does_not_pickle_harms_nobody():
+    with PriorityProcessPoolExecutor(1) as pool:
+        entry = pool.get_executor()
+        with pytest.raises(ValueError, match="failed there") as info:
+            entry.submit(fail).result(20)
+        assert "in fail" in str(info.value.__cause__)
+        with pytest.raises(RuntimeError, match="Stubborn: no"):
+            entry.submit(raise_stubborn).result(20)
+        with pytest.raises((AttributeError, pickle.PicklingError)):
+            entry.submit(make_lambda).result(20)
+        with pytest.raises((AttributeError, pickle.PicklingError)):
+            entry.submit(lambda: 1).result(20)
+        assert entry.submit(double, 2).result(20) == 4
+
+
+def note(value):
+    os.environ["PENSTOCK_TEST_NOTE"] = value
+
+
+def noted():
+    return os.environ["PENSTOCK_TEST_NOTE"]
+
+
+def test_initializers_of_processes():
+    with PriorityProcessPoolExecutor(2, initializer=note, initargs=("ready",)) as pool:
+        assert pool.get_executor().submit(noted).result(20) == "ready"
+    with (
+        PriorityProcessPoolExecutor(1, initializer=fail) as pool,
+        pytest.raises(BrokenProcessPool),
+    ):
+        pool.get_executor().submit(double, 1).result(20)
+
+
+def test_a_killed_process_fails_all_calls_and_the_others_end(tmp_path):
+    pool = PriorityProcessPoolExecutor(2)
+    entry = pool.get_executor()
+    pids = {entry.submit(pid_of, i).result(20) for i in range(8)}
+    waiting = [entry.submit(wait_for, tmp_path / "never") for _ in range(3)]
+    time.sleep(0.3)
+    os.kill(pids.pop(), signal.SIGKILL)
+    for one in waiting:
+        with pytest.raises(BrokenProcessPool):
+            one.result(30)
+    with pytest.raises(BrokenProcessPool):
+        entry.submit(double, 1)
+    pool.shutdown()
+
+
+def test_processes_end_with_an_executor_that_nobody_shut_down():
+    pool = PriorityProcessPoolExecutor(1)
+    pid = pool.get_executor().submit(pid_of, 0).result(20)
+    del pool
+    gc.collect()
+    deadline = time.monotonic() + 20
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_a_program_that_forgets_its_executor_ends():
+    result, took = script("""
+        import time
+        from penstock.pipeline import PriorityProcessPoolExecutor
+        pool = PriorityProcessPoolExecutor(2)
+        entry = pool.get_executor()
+        print(entry.submit(abs, -3).result())
+        entry.submit(time.sleep, 60)
+        time.sleep(0.2)
+    """)
+    assert (result.returncode, result.stdout) == (0, "3\n"), result.stderr
+    assert took < 20
 
 
 def test_threads_are_named_initialized_and_gone_after_shutdown():

@@ -1,4 +1,4 @@
-"""Whoever is killed, no memory and no process is left of a pipeline in another process."""
+"""Whoever is killed, no memory and no process is left of what ran in another process."""
 
 import contextlib
 import os
@@ -39,6 +39,29 @@ PROGRAM = """
 """
 
 
+# The processes belong to the program itself here.
+POOL = """
+    import os, time
+    import numpy as np
+    from penstock.pipeline import PipelineBuilder, PriorityProcessPoolExecutor
+
+    def work(array):
+        return array + 1, os.getpid()
+
+    arrays = (np.full(4_000_000, i, np.float32) for i in range(1000))
+    pool = PriorityProcessPoolExecutor(1)
+    builder = PipelineBuilder().add_source(arrays).pipe(work, executor=pool.get_executor())
+    pipeline = builder.add_sink(2).build(max_failures=0)
+    held = []
+    with pipeline.auto_stop():
+        for array, worker in pipeline:
+            held.append(array)
+            if len(held) == 4:
+                print(os.getpid(), worker, worker, flush=True)
+                time.sleep({here})
+"""
+
+
 def is_alive(pid):
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
@@ -58,14 +81,16 @@ def memory_files(*pids):
     return found
 
 
+@pytest.mark.parametrize("source", [PROGRAM, POOL], ids=["pipeline", "pool"])
 @pytest.mark.parametrize("victim", ["parent", "child", "both"])
-def test_nothing_is_left_after_kill_9(victim):
+def test_nothing_is_left_after_kill_9(source, victim):
     """Neither memory (16 MiB an item, on both sides) nor a process, whoever is killed."""
+    named = {one.name for one in Path("/dev/shm").iterdir()}
     program = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            textwrap.dedent(PROGRAM).format(here=0 if victim == "child" else 60),
+            textwrap.dedent(source).format(here=0 if victim == "child" else 60),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -83,5 +108,6 @@ def test_nothing_is_left_after_kill_9(victim):
         program.kill()
         program.wait()
         program.stdout.close()
+    assert {one.name for one in Path("/dev/shm").iterdir()} <= named
     everybody = [int(one.name) for one in Path("/proc").glob("[0-9]*")]
     assert not used & memory_files(*everybody)

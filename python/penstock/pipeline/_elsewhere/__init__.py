@@ -1,2 +1,3 @@
-"""Work in another process: ``wire`` carries objects, ``worker`` is the other side, ``iterate`` this
-one, ``pipeline`` runs whole pipelines there."""
+"""Work in another process: ``wire`` carries objects, ``process`` starts one, ``iterate`` and
+``pipeline`` have it iterate and run pipelines (``worker`` is the other side), ``processes`` is an
+executor."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
-from multiprocessing.util import Finalize
 from typing import Any
 
-from penstock.pipeline._elsewhere.worker import exit_with_parent
+from penstock.pipeline._elsewhere.processes import Processes
 from penstock.pipeline.defs import MergeConfig, PathVariantsConfig, PipeConfig, PipelineConfig
 
 
@@ -28,12 +26,12 @@ class LazyExecutor(Executor):
 
     @property
     def runs_elsewhere(self) -> bool:
-        return issubclass(self._kind, ProcessPoolExecutor)
+        return issubclass(self._kind, Processes)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         with self._lock:
             if self._executor is None:
-                self._executor = _make(self._kind, self._arguments)
+                self._executor = self._kind(**self._arguments)
         return self._executor.submit(fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -44,24 +42,6 @@ class LazyExecutor(Executor):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LazyExecutor, (self._kind, self._arguments)
-
-
-def _make(kind: type[Executor], arguments: dict[str, Any]) -> Executor:
-    if not issubclass(kind, ProcessPoolExecutor):
-        return kind(**arguments)
-    given = dict(arguments)
-    given["mp_context"] = multiprocessing.get_context(given["mp_context"])
-    initializer, initargs = given["initializer"], given["initargs"]
-    pool = kind(**{**given, "initializer": _begin, "initargs": (initializer, initargs)})
-    # A process of multiprocessing waits for its children before it ends: end them before.
-    Finalize(None, pool.shutdown, kwargs={"cancel_futures": True}, exitpriority=100)
-    return pool
-
-
-def _begin(initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> None:
-    exit_with_parent()
-    if initializer is not None:
-        initializer(*initargs)
 
 
 def lazily(executor: Any) -> Any:
@@ -76,7 +56,7 @@ def lazily(executor: Any) -> Any:
         names = ["max_workers", "initializer", "initargs", "max_tasks_per_child"]
         arguments = {n: getattr(executor, f"_{n}") for n in names}
         arguments["mp_context"] = executor._mp_context.get_start_method()
-        return LazyExecutor(ProcessPoolExecutor, arguments)
+        return LazyExecutor(Processes, arguments)  # its processes are made there anyway
     return executor
 
 

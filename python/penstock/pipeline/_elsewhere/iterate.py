@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import multiprocessing
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.util import Finalize
 from typing import Any, TypeVar
 
-from penstock.pipeline._elsewhere.wire import Wire
+from penstock.pipeline._elsewhere.process import Process, ProcessIsGone
 from penstock.pipeline._elsewhere.worker import Say, serve
 
 T = TypeVar("T")
 
-_LOG = logging.getLogger("penstock.pipeline")
-_LOOK_AT_WORKER = 0.2  # seconds between two looks whether it is alive
-
 
 class _Worker:
-    """The process and the wire to it."""
+    """The process that iterates."""
 
-    def __init__(self, process: Any, wire: Wire, timeout: float | None) -> None:
+    def __init__(self, process: Process, timeout: float | None) -> None:
         self._process = process
-        self._wire = wire
         self._timeout = timeout
-        self.ended = False
+
+    @property
+    def ended(self) -> bool:
+        return self._process.ended
 
     def tell(self, what: Say) -> None:
-        with contextlib.suppress(OSError):  # that it is gone is found when it is read from
-            self._wire.send(what)
+        self._process.send(what)
 
     def hear(self, problem: str) -> tuple[int, Any]:
         """What the worker says next. If it takes too long: a RuntimeError with the problem."""
-        start = time.monotonic()
-        while True:
-            # Its children may hold copies of its end of the wire: look at the process, too.
-            was_alive = self._process.is_alive()
-            try:
-                heard = self._wire.receive(_LOOK_AT_WORKER if was_alive else 0.0)
-            except EOFError:
-                heard, was_alive = None, False
-            if heard is not None:
-                return heard
-            if not was_alive:
-                raise RuntimeError("The worker subprocess exited unexpectedly.")
-            elapsed = time.monotonic() - start
-            if self._timeout is not None and elapsed > self._timeout:
-                raise RuntimeError(
-                    f"The worker subprocess did not {problem} {elapsed:.2f} seconds."
-                )
+        try:
+            return self._process.hear(self._timeout)
+        except ProcessIsGone:
+            raise RuntimeError("The worker subprocess exited unexpectedly.") from None
+        except TimeoutError as error:
+            raise RuntimeError(f"The worker subprocess did not {problem} {error}.") from None
 
     def wait_until_ready(self) -> None:
         said, about = self.hear("initialize after")
@@ -58,21 +42,7 @@ class _Worker:
             raise RuntimeError(f"The worker subprocess quit. {about}")
 
     def end(self, at_once: bool = False) -> None:
-        if self.ended:
-            return
-        self.ended = True
-        if at_once:
-            self._process.terminate()
-        self.tell(Say.END)
-        self._wire.close()
-        for seconds, then in ((3, self._process.terminate), (10, self._process.kill), (10, None)):
-            self._process.join(seconds)
-            if self._process.exitcode is not None:
-                self._process.close()
-                return
-            _LOG.warning("The worker process has not ended.")
-            if then is not None:
-                then()
+        self._process.end(Say.END, at_once)
 
 
 class SubprocessIterable(Iterable[T]):
@@ -142,22 +112,9 @@ def iterate_in_subprocess(
         initializers = list(initializer)
     else:
         initializers = [initializer]
-    context: Any = multiprocessing.get_context(mp_context)
-    ours, theirs = Wire.pair()
-    forked = context.get_start_method() == "fork"
-    process = context.Process(
-        target=serve,
-        args=(theirs, ours if forked else None, fn, initializers, max(1, buffer_size)),
-        daemon=daemon,
-    )
-    try:
-        process.start()
-    except BaseException:
-        ours.close()
-        raise
-    finally:
-        theirs.close()
-    worker = _Worker(process, ours, timeout)
+    context = multiprocessing.get_context(mp_context)
+    process = Process(context, serve, (fn, initializers, max(1, buffer_size)), daemon)
+    worker = _Worker(process, timeout)
     try:
         worker.wait_until_ready()
     except BaseException:
