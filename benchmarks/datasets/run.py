@@ -17,6 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+import torch_loader
 from cases import CASES, REQUIREMENTS, Case
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
@@ -174,7 +175,7 @@ def main() -> None:
         return measure_here(CASES[sys.argv[2]], sys.argv[3], int(sys.argv[4]))
     if sys.argv[1:2] == ["--check"]:
         return check_here(CASES[sys.argv[2]], sys.argv[3])
-    known = [*CASES, "moments"]
+    known = [*CASES, "moments", "torch"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(known)}")
     parser.add_argument("--quick", action="store_true", help="half the passes, three rounds")
@@ -193,6 +194,8 @@ def main() -> None:
     for key in options.cases or known:
         if key == "moments":
             moments()
+        elif key == "torch":
+            torch_loader.show(torch_loader.rows(rounds=rounds))
         else:
             run(key, rounds, options.quick, options.only)
 

@@ -1,5 +1,7 @@
 // mix_many: the same arithmetic as mix(), a vector of numbers at a time. Compiled once for each
 // instruction set; the best one that the CPU has is chosen at run time.
+#include "core/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/feistel_simd.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h

@@ -34,25 +34,30 @@ constexpr std::int64_t vector_bytes = hn::MaxLanes(U8());
 constexpr std::int64_t vector_blocks = vector_bytes / 16;  // of 128 bits
 constexpr std::int64_t vector_words = vector_bytes / 4;    // of 32 bits
 
-// Sums of 16-bit products of neighbouring lanes. Some targets keep two partial sums until the end.
+// kStart and the sums of 16-bit products of neighbouring lanes. On x86 `even` has the sums all
+// along; other targets keep partial ones until the end, where a lane's may be in another lane.
+template <std::int32_t kStart>
 struct PairSum {
   VI32 even;
   VI32 odd;
 
-  HWY_INLINE explicit PairSum(VI32 start) : even(start), odd(hn::Zero(I32())) {}
+  HWY_INLINE PairSum() : even(hn::Set(I32(), HWY_ARCH_X86 ? kStart : 0)), odd(hn::Zero(I32())) {}
   HWY_INLINE void add(VI16 a, VI16 b) {
     even = hn::ReorderWidenMulAccumulate(I32(), a, b, even, odd);
   }
-  HWY_INLINE VI32 get() const { return hn::RearrangeToOddPlusEven(even, odd); }
+  HWY_INLINE VI32 get() const {
+    const VI32 sum = hn::RearrangeToOddPlusEven(even, odd);
+    return HWY_ARCH_X86 ? sum : hn::Add(sum, hn::Set(I32(), kStart));
+  }
 };
 
 // One vector of resampled values in the making: each 32-bit lane takes two taps at a time.
 struct WeightedSum {
-  PairSum lo;
-  PairSum hi;
+  PairSum<weight_half> lo;
+  PairSum<0> hi;
 
   // Written out: a compiler-made constructor would not be compiled for the target.
-  HWY_INLINE WeightedSum() : lo(hn::Set(I32(), weight_half)), hi(hn::Zero(I32())) {}
+  HWY_INLINE WeightedSum() : lo(), hi() {}
 
   // `pixels` holds two taps of each lane, `weights` a vector of SplitPair::lo and one of ::hi.
   HWY_INLINE void add(VU8 pixels, const std::int32_t* weights) {

@@ -1,11 +1,13 @@
 // Compiled once for each instruction set, for the sake of shifts by a variable number of bits; the
 // best one that the CPU has is chosen at run time.
+#include "core/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "media/image/jpeg_scan_block.cc"
-#include "media/image/jpeg_scan_block.h"
-
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
+
+#include "media/image/jpeg_scan_block.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::media {

@@ -1,15 +1,17 @@
 // A byte depends on the one to its left, so there is no way but pixel by pixel; the bytes of a
 // pixel of three and more go through a vector together, 16 bits each. Compiled once for each
 // instruction set; the best one that the CPU has is chosen at run time.
+#include "core/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "media/image/png_unfilter.cc"
-#include "media/image/png_unfilter.h"
-
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
 #include <cstring>
 #include <type_traits>
+
+#include "media/image/png_unfilter.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::media {

@@ -36,7 +36,8 @@ TEST(Resize, equals_pillow_on_every_instruction_set) {
       ASSERT_EQ(fnv(out.bytes), c.hash) << describe(c) << " on " << resample_target();
     }
   });
-  EXPECT_GE(targets.size(), 2u);  // at least the plain loops and one vector version
+  // Every x86 CPU of today has two and more; on ARM NEON stands alone.
+  EXPECT_GE(targets.size(), HWY_ARCH_X86 ? 2u : 1u);
 }
 
 TEST(Resize, equals_pillow_on_a_ramp) {
