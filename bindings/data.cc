@@ -300,15 +300,15 @@ DataRun* start_run(const PlanBuilder& plan, const Order& order, const std::vecto
 }
 
 // None at the end, else (batch, rows left, number, [(position, sample, exception, is_io,
-// is_filling), ...], exception of the batch or None, rows, state of the stream). The batch is a
-// dict of columns, or what on_batch made of it.
+// is_filling, is_replaced), ...], exception of the batch or None, rows, state of the stream). The
+// batch is a dict of columns, or what on_batch made of it.
 nb::object next_batch(DataRun& run) {
   const data::BatchPtr batch = run.next();
   if (batch == nullptr) return nb::none();
   nb::list errors;
   for (const data::RowError& one : batch->errors) {
     errors.append(nb::make_tuple(one.position, one.sample, exception_of(one.error),
-                                 one.error.code() == Code::io, one.filling));
+                                 one.error.code() == Code::io, one.filling, one.replaced));
   }
   const nb::object failure =
       batch->failure ? exception_of(*batch->failure) : nb::object(nb::none());

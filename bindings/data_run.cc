@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "data_values.h"
@@ -52,9 +53,27 @@ Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
   }
 }
 
-// Batches of a stream, as Python's iterator hands them out. An exception in the place of a sample
-// is why that one could not be read. What the iterator raises is the last batch's failure, so that
-// all earlier ones are delivered.
+// A sample of a stream. An exception in its place is why it could not be read.
+void set_row(nb::handle sample, data::BatchRow& row) {
+  const auto fail = [&row](Error error) {
+    row.state = data::RowState::failed;
+    row.error = std::move(error);
+  };
+  if (PyExceptionInstance_Check(sample.ptr())) {
+    return fail(error_of_exception(nb::borrow(sample).release().ptr(), nullptr));
+  }
+  try {
+    row.row = to_row(sample);
+  } catch (nb::python_error& error) {
+    error.restore();
+    fail(error_of_exception(pending_exception(), nullptr));
+  } catch (const std::exception& error) {
+    fail(Error(Code::failed, error.what()));
+  }
+}
+
+// Batches of a stream, as Python's iterator hands them out. What the iterator raises is the last
+// batch's failure, so that all earlier ones are delivered.
 StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
   auto over = std::make_shared<bool>(false);
   auto number = std::make_shared<std::uint64_t>(0);
@@ -69,13 +88,7 @@ StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
       if (next == nullptr) throw nb::python_error();
       const nb::tuple round = nb::steal<nb::tuple>(next);
       for (nb::handle sample : nb::cast<nb::list>(round[1])) {
-        data::BatchRow& row = batch->work.emplace_back();
-        if (PyExceptionInstance_Check(sample.ptr())) {
-          row.state = data::RowState::failed;
-          row.error = error_of_exception(nb::borrow(sample).release().ptr(), nullptr);
-        } else {
-          row.row = to_row(sample);
-        }
+        set_row(sample, batch->work.emplace_back());
       }
       batch->rows = {nb::cast<std::uint64_t>(round[0]), settings.share.world, batch->work.size(),
                      nb::cast<std::uint64_t>(round[2])};
@@ -183,7 +196,10 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
     kept_.push_back(keep(std::move(on_batch)));
     options.on_batch = [function = kept_.back(),
                         skip = settings.skip_failed](data::Batch& batch) -> Status {
-      if (!skip && !batch.errors.empty()) return {};  // the consumer raises instead
+      const auto raised = [](const data::RowError& one) { return !one.replaced; };
+      if (!skip && std::any_of(batch.errors.begin(), batch.errors.end(), raised)) {
+        return {};  // the consumer raises instead
+      }
       const nb::gil_scoped_acquire acquired;
       try {
         const nb::object result = nb::handle(function->get())(columns_of(batch));

@@ -104,6 +104,7 @@ class Batch {
   const Tensor* array(std::string_view field) const noexcept;
   // Bytes and texts as they are. Null: there is no such field, or it is an array.
   const std::vector<RawField>* list(std::string_view field) const noexcept;
+  // Samples that were skipped or replaced.
   const std::vector<SampleError>& errors() const noexcept { return errors_; }
 
  private:

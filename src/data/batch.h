@@ -26,7 +26,7 @@ enum class RowState : std::uint8_t { open, removed, failed };
 struct BatchRow {
   RowState state = RowState::open;
   Row row;
-  std::optional<Error> error;
+  std::optional<Error> error;  // why it failed, or was replaced
 };
 
 // Values of one after the other, and where each row's begin: offsets has one more than rows.
@@ -43,7 +43,8 @@ struct RowError {
   std::uint64_t position = 0;
   std::string sample;  // the record's name
   Error error;
-  bool filling = false;  // of a row that only fills up the last round
+  bool filling = false;   // of a row that only fills up the last round
+  bool replaced = false;  // by another sample
 };
 
 struct Batch {

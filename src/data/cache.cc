@@ -1,5 +1,6 @@
 #include "data/cache.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -23,9 +24,46 @@ std::uint64_t bytes_in(const Row& row) {
     all += kPerField;
     if (const Bytes* bytes = bytes_of(field.value)) all += bytes->bytes.size();
     if (const auto* array = std::get_if<Tensor>(&field.value)) all += array->nbytes();
+    if (const auto* list = std::get_if<BytesList>(&field.value)) {
+      for (const std::span<const std::byte> item : list->items) all += sizeof(item) + item.size();
+    }
     if (const auto* json = std::get_if<JsonPtr>(&field.value)) all += (*json)->bytes();
   }
   return all;
+}
+
+// Arrays are handed out again and again: nobody may write into them.
+Status protect(Row& row) {
+  for (RowField& field : row.fields) {
+    auto* array = std::get_if<Tensor>(&field.value);
+    if (array == nullptr || array->read_only()) continue;
+    if (!array->is_contiguous()) {
+      Result<Tensor> dense = array->clone();
+      if (!dense) return std::move(dense).error();
+      *array = *std::move(dense);
+    }
+    Buffer memory =
+        Buffer::wrap_read_only(array->raw(), array->nbytes(), [keep = array->buffer()] {});
+    Result<Tensor> made = Tensor::over(std::move(memory), array->dtype(), array->shape());
+    if (!made) return std::move(made).error();
+    *array = *std::move(made);
+  }
+  return {};
+}
+
+Result<BytesList> copy_of(const BytesList& list) {
+  std::size_t size = 0;
+  for (const std::span<const std::byte> item : list.items) size += item.size();
+  Result<Buffer> memory = Buffer::allocate(std::max<std::size_t>(size, 1));
+  if (!memory) return std::move(memory).error();
+  BytesList own{{}, *memory};
+  std::span<std::byte> room = memory->bytes();
+  for (const std::span<const std::byte> item : list.items) {
+    std::copy(item.begin(), item.end(), room.begin());
+    own.items.push_back(room.first(item.size()));
+    room = room.subspan(item.size());
+  }
+  return own;
 }
 
 // The same row in memory of its own, which no pool waits for.
@@ -44,6 +82,11 @@ Result<Row> copy_of(const Row& row) {
       if (!own) return std::move(own).error();
       *array = *std::move(own);
     }
+    if (auto* list = std::get_if<BytesList>(&field.value)) {
+      Result<BytesList> own = copy_of(*list);
+      if (!own) return std::move(own).error();
+      *list = *std::move(own);
+    }
     const Bytes* bytes = bytes_of(field.value);
     if (bytes == nullptr) continue;
     const std::size_t count = bytes->bytes.size();
@@ -52,6 +95,7 @@ Result<Row> copy_of(const Row& row) {
     field.value = std::holds_alternative<Text>(field.value) ? Value(Text{own}) : Value(own);
     room = room.subspan(count);
   }
+  if (Status status = protect(copy); !status) return std::move(status).error();
   return copy;
 }
 
@@ -109,6 +153,7 @@ Status CachedSource::read(std::uint64_t record, BufferPool& pool, Row& into) con
     if (Status status = step->run(task, row); !status) return status;
   }
   if (Status status = keep(record, row); !status) return status;
+  if (Status status = protect(row); !status) return status;
   std::move(row.fields.begin(), row.fields.end(), std::back_inserter(into.fields));
   return {};
 }

@@ -1,7 +1,8 @@
 // A source that keeps what it has read: records with the work that was done on them, in memory of
 // its own, until a limit is reached. What does not fit is read and worked on each time.
 //
-// The steps must give the same each time: they are run once, with no chance in them.
+// The steps must give the same each time: they are run once, with no chance in them. Arrays that
+// come out of it are read-only, kept or not.
 #pragma once
 
 #include <cstdint>

@@ -113,6 +113,21 @@ Result<Tensor> stack_images(Batch& batch, const std::string& name, FinishSpec sp
   return made;
 }
 
+// The same for images that stay apart: each row gets its own, in place of the pixels.
+Status finish_images(Batch& batch, const std::string& name, FinishSpec spec,
+                     const std::vector<std::size_t>& kept) {
+  for (const std::size_t row : kept) {
+    Value& value = *batch.work[row].row.find(name);
+    const Tensor* array = std::get_if<Tensor>(&value);
+    if (array == nullptr || array->dtype() != DType::uint8 || array->rank() != 3) continue;
+    Result<Tensor> made = stack_images(batch, name, spec, {row});
+    if (made) made = made->row(0);
+    if (!made) return std::move(made).error();
+    value = *std::move(made);
+  }
+  return {};
+}
+
 Result<Tensor> pad(Batch& batch, const std::string& name, const std::vector<std::size_t>& kept) {
   Dims most = array_at(batch, kept[0], name).shape();
   for (const std::size_t row : kept) {
@@ -211,9 +226,7 @@ void Collator::learn(const Row& row) {
       kind.shape = array->shape();
       const auto image = options_.images.find(field.name);
       const bool pixels = kind.dtype == DType::uint8 && kind.shape.rank() == 3;
-      if (image != options_.images.end() && pixels && kind.gather == Gather::stack) {
-        kind.finish = image->second;
-      }
+      if (image != options_.images.end() && pixels) kind.finish = image->second;
       const std::size_t element = kind.finish ? size_of(kind.finish->type) : 1;
       if (kind.gather == Gather::stack) bytes += array->nbytes() * element;
     } else if (!is_loose(kind.type) && kind.type != index_of<Placed>()) {
@@ -262,6 +275,15 @@ Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept
     return Column{kind.name, *std::move(result)};
   };
   if (kind.type == index_of<Placed>()) return made(close_ranks(batch.slots[kind.array], kept));
+  if (kind.finish && kind.gather != Gather::stack) {
+    if (kind.gather == Gather::ragged && kind.finish->layout == ImageLayout::chw) {
+      return Error(Code::invalid_argument, "collate: '" + kind.name +
+                                               "' cannot be ragged with its channels first; take "
+                                               "layout=\"NHWC\", or collate=\"list\"");
+    }
+    const Status finished = finish_images(batch, kind.name, *kind.finish, kept);
+    if (!finished) return finished.error();
+  }
   if (is_loose(kind.type) || kind.gather == Gather::list) {
     return Column{kind.name, list(batch, kind.name, kept)};
   }
@@ -270,7 +292,8 @@ Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept
   }
   if (kind.type == index_of<double>()) return made(numbers<float, double>(batch, kind.name, kept));
   if (kind.type == index_of<bool>()) return made(numbers<bool, bool>(batch, kind.name, kept));
-  if (kind.finish) return made(stack_images(batch, kind.name, *kind.finish, kept));
+  if (kind.finish && kind.gather == Gather::stack)
+    return made(stack_images(batch, kind.name, *kind.finish, kept));
   if (kind.gather == Gather::pad) return made(pad(batch, kind.name, kept));
   if (kind.gather == Gather::ragged) {
     if (kind.shape.rank() == 0) {
@@ -302,9 +325,9 @@ void Collator::finish(Batch& batch, const RowName& name) {
       }
     }
     if (one.state == RowState::open) kept.push_back(i);
-    if (one.state == RowState::failed) {
-      batch.errors.push_back(
-          {batch.position(i), name(i), std::move(*one.error), i >= batch.rows.valid});
+    if (one.error) {
+      batch.errors.push_back({batch.position(i), name(i), std::move(*one.error),
+                              i >= batch.rows.valid, one.state != RowState::failed});
     }
   }
   batch.kept = kept.size();

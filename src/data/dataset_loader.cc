@@ -167,7 +167,8 @@ Result<std::optional<Batch>> Loader::next() {
     data::Batch& from = ***got;
     Batch batch;
     for (data::RowError& one : from.errors) {
-      if (run.options.on_error != OnError::skip || one.error.code() == Code::io) {
+      const bool fatal = run.options.on_error != OnError::skip || one.error.code() == Code::io;
+      if (fatal && !one.replaced) {
         run.end();
         return std::move(one.error);
       }

@@ -69,8 +69,7 @@ void RowWork::replace(Batch& batch, std::size_t row) const {
     if (!stays) continue;
     one.row = std::move(other);
     one.state = *stays ? RowState::open : RowState::removed;
-    one.error.reset();
-    return;
+    return;  // the error stays: it is told that the row was replaced, and why
   }
 }
 

@@ -35,13 +35,19 @@ class Rename final : public RowStep {
       : names_(std::move(names)) {}
   Status run(const RowTask&, Row& row) const override {
     for (const auto& [from, to] : names_) {
-      const auto is_it = [&from = from](const RowField& field) { return field.name == from; };
-      const auto found = std::find_if(row.fields.begin(), row.fields.end(), is_it);
-      if (found == row.fields.end()) return missing(from, row);
-      if (row.find(to) != nullptr) {
+      if (row.find(from) == nullptr) return missing(from, row);
+    }
+    // All at once, so that two fields can change names.
+    for (RowField& field : row.fields) {
+      const auto is_it = [&field](const auto& one) { return one.first == field.name; };
+      const auto found = std::find_if(names_.begin(), names_.end(), is_it);
+      if (found != names_.end()) field.name = found->second;
+    }
+    for (const auto& [from, to] : names_) {
+      const auto is_it = [&to = to](const RowField& field) { return field.name == to; };
+      if (std::count_if(row.fields.begin(), row.fields.end(), is_it) > 1) {
         return Error(Code::invalid_argument, "rename: there is a field '" + to + "' already");
       }
-      found->name = to;
     }
     return {};
   }

@@ -173,14 +173,12 @@ def make_rows(
 ) -> RowPlan:
     """`batch`: images go straight into it where they can; None: rows stand alone."""
     plan = RowPlan(_core.RowPlan(), EventLoop(), {})
-    first_ordinal = 0
+    ordinal = _Ordinal(0)
     for number, leaf in enumerate(leaves(node)):
         plan.native.leaf = number
         if not isinstance(leaf.source, Items | Stream):
-            ordinal = _Ordinal(0)
             for step in leaf.steps:
                 _add(plan, step, ordinal, seed, threads, None, batch)
-            first_ordinal = max(first_ordinal, ordinal.next)
         own = (*(leaf.source.steps if isinstance(leaf.source, Cached) else ()), *leaf.steps)
         for i, step in enumerate(own):
             if isinstance(step, DecodeImage):
@@ -190,7 +188,6 @@ def make_rows(
         first = steps[0] if steps else None
         wanted = first.concurrency if isinstance(first, Map) else None
         plan.native.fetch(fetcher(node), wanted or default_concurrency(threads))
-    ordinal = _Ordinal(first_ordinal)
     last_call = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
     for i, step in enumerate(steps):
         if isinstance(step, DecodeImage):

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.data._plan import ALL_FIELDS, PlanError
+from penstock.data._plan import ALL_FIELDS, Batch, PlanError
+
+_MOST = 2**62
+
+
+def checked_whole(value: int, name: str, least: int = 0) -> int:
+    """A whole number that is not too small."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise PlanError(f"{name} is {value!r}; give a whole number")
+    if not least <= value <= _MOST:
+        raise PlanError(f"{name} is {value!r}; give a number from {least} up to 2**62")
+    return int(value)
 
 
 def checked_count(n: int, step: str) -> int:
-    if isinstance(n, bool) or not hasattr(n, "__index__") or n < 0:
-        raise PlanError(f"{step}: n is {n!r}; give a number of samples")
-    return int(n)
+    return checked_whole(n, f"{step}: n")
 
 
 def checked_seed(seed: int) -> int:
@@ -26,3 +35,16 @@ def checked_collate(collate: str | Mapping[str, str] | None) -> tuple[tuple[str,
         if how not in ("list", "pad", "ragged", "stack"):
             raise PlanError(f'batch: collate is {how!r}; give "list", "pad", "ragged" or "stack"')
     return tuple(by_field.items())
+
+
+def check_field_options(batch: Batch, fields: list[str] | None) -> None:
+    """What a dict says of a field that is not there is a slip."""
+    named = {name: "collate" for name, _ in batch.collate if name != ALL_FIELDS}
+    for option in ("layout", "dtype", "mean", "std"):
+        value = getattr(batch, option)
+        named |= dict.fromkeys(value, option) if isinstance(value, Mapping) else {}
+    for name, option in named.items():
+        if fields is not None and name not in fields:
+            raise PlanError(
+                f"batch: {option} names a field '{name}'; there are: {', '.join(fields)}"
+            )

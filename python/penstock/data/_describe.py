@@ -77,6 +77,9 @@ def leaf(node: Leaf) -> str:
     if isinstance(source, Cached):
         work = "".join(f".{step(one)}" for one in source.steps)
         return f"{leaf(Leaf(source.source))}{work}.cache()"
+    if source.names:  # of a sequential plan this text is the order's digest: no folders in it
+        first = source.names[0].rsplit("/", 1)[-1]
+        return f"open({first if len(source.names) == 1 else f'{len(source.names)} names'})"
     return "from_iterable(...)"
 
 

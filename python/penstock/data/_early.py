@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.data._plan import Node, PlanError, Repeat, Sample, Shuffle, Subset
-from penstock.data._rows import default_concurrency
+from penstock.data._rows import EventLoop, default_concurrency, is_async, wants_rng
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,10 @@ def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:
     size = dataset._order().length
     if size is None:
         raise PlanError("filter: the dataset is endless; filter before repeat()")
+    if wants_rng(fn):
+        raise PlanError("filter: an early filter is the same in each epoch and has no rng")
     keep = np.zeros(size, bool)
+    loop = EventLoop()
 
     def look(start: int) -> None:
         for position in range(start, min(start + _CHUNK, size)):
@@ -53,7 +56,8 @@ def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:
             except Exception:
                 keep[position] = True  # a bad record is the loader's business: on_error decides
                 continue
-            keep[position] = bool(fn(sample))
+            kept = fn(sample)
+            keep[position] = bool(loop.run(kept) if is_async(fn) else kept)
 
     done = 0
     with ThreadPoolExecutor(default_concurrency(None)) as pool:

@@ -52,7 +52,7 @@ def open_files(
     verify: bool,
     mmap: bool,
 ) -> Leaf:
-    format = format or _core.format_of(list(names))
+    format = format or _format_of(names)
     if format == "tfrecord":
         return _open_tfrecord(names, fields, checksums, verify, mmap)
     if format == "npy":
@@ -63,9 +63,21 @@ def open_files(
         raise PlanError(f"open: fields of a {format} have names only: give a list")
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
         _no_map(mmap)
+        names = tuple(_core.expand(list(names)))
         read = Sequential(io.iter_tar, list(names), fields=list(fields or ()))
-        return Leaf(Stream(read, "replay", _UNPACK))
+        return Leaf(Stream(read, "replay", _UNPACK, names))
     return Leaf(OpenFiles(names, format, tuple(fields or ()), checksums, verify, mmap))
+
+
+def _format_of(names: tuple[str, ...]) -> str:
+    try:
+        return _core.format_of(list(names))
+    except NotImplementedError:
+        for name in names:  # a slip in the name of a folder is the likeliest reason
+            plain = "://" not in name and not any(mark in name for mark in "*?[{")
+            if plain and not os.path.exists(name):
+                raise FileNotFoundError(f"there is no file or folder {name!r}") from None
+        raise
 
 
 def _no_map(mmap: bool) -> None:
@@ -80,8 +92,9 @@ def _open_tfrecord(
     specs = _specs(names, fields)
     if _core.tfrecord_is_packed(list(names)):
         _no_map(mmap)
+        names = tuple(_core.expand(list(names)))
         read = Sequential(io.iter_tfrecord, list(names), dict(specs) or None, verify=verify)
-        return Leaf(Stream(read, "replay", _UNPACK))
+        return Leaf(Stream(read, "replay", _UNPACK, names))
     return Leaf(files, (ParseExample(tuple(specs)),) if specs else ())
 
 

@@ -30,6 +30,10 @@ def image_step(
     }
     if not 0 <= flip <= 1:
         raise PlanError(f"decode_image: flip is {flip}; it is a probability")
+    if size is not None and isinstance(size, Sequence) and min(size) < 1:
+        raise PlanError(f"decode_image: size is {size}; height and width are 1 or more")
+    if box in names:
+        raise PlanError(f"decode_image: box={box!r} is the name of the image; give another one")
     for reserved in ("seed", "epoch"):
         if reserved in options:
             raise PlanError(f"decode_image: {reserved} is an argument of loader()")

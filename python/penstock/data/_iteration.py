@@ -8,7 +8,7 @@ import os
 import time
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock import _core
 from penstock.data._output import first_row
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("penstock.data")
 _running: weakref.WeakSet[Iteration] = weakref.WeakSet()
+
+
+def raise_from_loop(error: BaseException) -> NoReturn:
+    """Raises it out of __next__, where a StopIteration would end the loop in silence."""
+    if isinstance(error, StopIteration):
+        raise RuntimeError(f"a function of this loader raised StopIteration: {error}") from error
+    raise error
 
 
 class Iteration:
@@ -50,7 +57,7 @@ class Iteration:
                 value, kept, number, errors, failure, valid, state = got
                 loader._judge(errors)
                 if failure is not None:
-                    raise failure
+                    raise_from_loop(failure)
                 if kept == 0 and loader.world > 1:
                     raise RuntimeError(
                         f"no row is left of batch {number} on rank {loader.rank}, and ranks must "

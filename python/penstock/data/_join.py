@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from penstock.data._plan import Node, PlanError, Step, is_python
@@ -22,3 +23,11 @@ def joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Ste
         if any(is_python(step) for step in part._steps):
             raise PlanError(f"{name}: put map() and filter() after {name}(), or in all parts alike")
     return tuple(part._own_steps()._node for part in parts), ()
+
+
+def shard_of(parts: Sequence[Dataset], name: str) -> tuple[int, int] | None:
+    """The rank that one of the parts was given: it is that of the whole."""
+    given = {part._shard for part in parts if part._shard is not None}
+    if len(given) > 1:
+        raise PlanError(f"{name}: the parts have different ranks: {sorted(given)}; shard() once")
+    return next(iter(given), None)

@@ -55,4 +55,7 @@ def converter(output: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 def first_row(columns: dict[str, Any]) -> dict[str, Any]:
     """The one sample of a batch of one: what a loader without batches hands out."""
-    return {name: column[0] for name, column in columns.items()}
+    return {
+        name: column.row(0) if isinstance(column, _core.Tensor) else column[0]
+        for name, column in columns.items()
+    }

@@ -130,6 +130,8 @@ class Stream:
     resume: str | None
     fix: str = "make a list of the iterable: from_list(list(iterable))"
     """What gives it a length, samples by number and a global shuffle."""
+    names: tuple[str, ...] = ()
+    """Of the files it is read from."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -55,6 +57,14 @@ def items(node: Node, epoch: int) -> Iterator[Any]:
         passes = itertools.count() if node.n is None else range(node.n)
         for number in passes:
             yield from items(node.child, epoch * (node.n or 0) + number)
+
+
+def names_digest(node: Node) -> str:
+    """Of the files it is read from, relative to the folder that holds them all; "": of none."""
+    names = source_of(node).names
+    root = os.path.commonprefix(names).rfind("/") + 1  # noqa: RUF071
+    text = "\n".join(name[root:] for name in names)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest() if names else ""
 
 
 def can_save(node: Node) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -11,11 +12,17 @@ from penstock import _core
 from penstock.data import _describe, _fields, _stream
 from penstock.data._build import RowPlan, cached_leaf, make_order, make_rows, open_leaf
 from penstock.data._cache import ALL, cached
-from penstock.data._checks import checked_collate, checked_count, checked_seed
+from penstock.data._checks import (
+    check_field_options,
+    checked_collate,
+    checked_count,
+    checked_seed,
+    checked_whole,
+)
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
 from penstock.data._images import image_step
-from penstock.data._join import joined
+from penstock.data._join import joined, shard_of
 from penstock.data._options import LoaderOptions
 from penstock.data._plan import (
     Batch,
@@ -114,32 +121,37 @@ class Dataset:
     def __getitem__(self, index: Sequence[int]) -> list[dict[str, Any]]: ...
     def __getitem__(self, index: int | Sequence[int]) -> Any:
         """One sample, or a list of them, as epoch 0 has them."""
-        if self._batch is not None:
-            raise TypeError("a dataset of batches has no single samples: index it before batch()")
-        if not hasattr(index, "__index__"):
+        try:
+            position = operator.index(index)  # type: ignore[arg-type]
+        except TypeError:
+            if isinstance(index, str | slice) or not hasattr(index, "__iter__"):
+                raise TypeError(
+                    f"ds[{index!r}]: give the number of a sample, or a list of numbers; "
+                    "ds.skip(a).take(n) is a part of a dataset"
+                ) from None
             return [self[one] for one in index]
         order = self._order()
-        position = int(index)
         if position < 0 and order.length is not None:
             position += order.length
         if position < 0:
             raise IndexError(f"sample {index} of a dataset of {order.length}")
-        if self._alone is None:
-            self._alone = make_rows(self._node, self._steps, 0, None, None)
-        sample = self._alone.native.sample(order, self._leaves(), 0, 0, position)
+        sample = self._sample(position)
         if sample is None:
             raise LookupError(f"sample {index} is removed by a filter, or by a map returning None")
         return sample
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        """All samples, of all ranks, as epoch 0 has them."""
         if self.sequential:
-            yield from self.shard(0, 1).loader()
+            yield from self._like(shard=(0, 1)).loader()
             return
         length = self._order().length
         position = 0
         while length is None or position < length:
-            yield self[position]
+            sample = self._sample(position)
             position += 1
+            if sample is not None:
+                yield sample
 
     def explain(self) -> str:
         """The plan as it will run, as text."""
@@ -160,9 +172,10 @@ class Dataset:
         """
         samples: int | None = None
         if window is not None:
-            samples = window if isinstance(window, int) else self._samples_in(window)
-            if samples < 1:
-                raise PlanError(f"shuffle: window is {window!r}; give a number of samples")
+            if isinstance(window, str):
+                samples = self._samples_in(window)
+            else:
+                samples = checked_whole(window, "shuffle: window", 1)
         elif self.sequential:
             raise PlanError(
                 "shuffle: a sequential plan has no global shuffle; shuffle(window=n) reads n and "
@@ -174,7 +187,8 @@ class Dataset:
         """This process is `rank` of `world`. Applies last, wherever it is written."""
         if self._shard is not None:
             raise PlanError(f"shard: this is rank {self._shard[0]} of {self._shard[1]} already")
-        if not 0 <= rank < world:
+        rank, world = checked_whole(rank, "shard: rank"), checked_whole(world, "shard: world", 1)
+        if rank >= world:
             raise PlanError(f"shard: rank {rank} is not from 0 to {world - 1}")
         return self._like(shard=(rank, world))
 
@@ -192,7 +206,7 @@ class Dataset:
         Samples are shuffled with `seed` first (None: not at all). The parts never overlap.
         """
         self._before_batch("split")
-        if not fractions or min(fractions) < 0 or sum(fractions) > 1 + 1e-9:
+        if not fractions or not all(part >= 0 for part in fractions) or sum(fractions) > 1 + 1e-9:
             raise PlanError(f"split: fractions {fractions} must be positive and at most 1 together")
         whole = self if seed is None else self.shuffle(seed)
         n = _length(whole, "split")
@@ -206,7 +220,8 @@ class Dataset:
 
     def repeat(self, n: int | None = None) -> Dataset:
         """n passes, or without end; a shuffle before it uses the pass number as the epoch."""
-        return self._reordered(Repeat(self._node, n))
+        passes = None if n is None else checked_whole(n, "repeat: n", 1)
+        return self._reordered(Repeat(self._node, passes))
 
     def concat(self, other: Dataset) -> Dataset:
         """The samples of this one, then those of the other."""
@@ -216,6 +231,7 @@ class Dataset:
     def zip(self, other: Dataset) -> Dataset:
         """Sample i has the fields of both samples i."""
         for part in (self, other):
+            part._before_batch("zip")
             if any(is_python(step) for step in part._steps):
                 raise PlanError("zip: put map() and filter() after zip()")
         nodes = tuple(part._own_steps()._node for part in (self, other))
@@ -310,8 +326,8 @@ class Dataset:
             if concurrency not in (None, 1) or executor is not None:
                 raise PlanError("map: on batches it runs in order, one at a time")
             return self._like(batch=replace(self._batch, maps=(*self._batch.maps, fn)))
-        if concurrency is not None and concurrency < 1:
-            raise PlanError(f"map: concurrency is {concurrency}; give 1 or more")
+        if concurrency is not None:
+            concurrency = checked_whole(concurrency, "map: concurrency", 1)
         return self._worked(Map(fn, concurrency, executor))
 
     def cache(self, memory: int | str | None = None) -> Dataset:
@@ -369,16 +385,17 @@ class Dataset:
                 field.
         """
         self._before_batch("batch")
-        if size < 1:
-            raise PlanError(f"batch: size is {size}; give 1 or more")
+        size = checked_whole(size, "batch: size", 1)
         if ends not in ("pad", "short"):
             raise PlanError(f'batch: ends is {ends!r}; give "pad" or "short"')
         if (mean is None) != (std is None):
             raise PlanError("batch: mean and std go together")
+        if mean is not None and dtype == "uint8":
+            raise PlanError('batch: mean and std are for dtype="float32" or "float16", not "uint8"')
         gathers = checked_collate(collate)
-        return self._like(
-            batch=Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
-        )
+        made = Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
+        check_field_options(made, self._known_fields())
+        return self._like(batch=made)
 
     def to(self, device: str) -> Dataset:
         """Batches on a device: the CPU. Another one raises: no GPU support is built."""
@@ -398,6 +415,14 @@ class Dataset:
         return Loader(self, **options)
 
     # Inside.
+
+    def _sample(self, position: int) -> dict[str, Any] | None:
+        """None: a filter, or a map, has removed it."""
+        if self._batch is not None:
+            raise TypeError("a dataset of batches has no single samples: index it before batch()")
+        if self._alone is None:
+            self._alone = make_rows(self._node, self._steps, 0, None, None)
+        return self._alone.native.sample(self._order(), self._leaves(), 0, 0, position)
 
     def _leaves(self) -> list[_core.Leaf]:
         if self._opened is None:
@@ -437,7 +462,8 @@ class Dataset:
     ) -> Dataset:
         """Another order over the samples of `parts`; by default over those of this dataset."""
         self._before_batch(type(node).__name__.lower())
-        made = Dataset(node, self._steps if steps is None else steps, self._shard)
+        shard = shard_of(parts or [self], type(node).__name__.lower())
+        made = Dataset(node, self._steps if steps is None else steps, shard)
         if made.sequential:
             _stream.source_of(node)
             return made

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 from penstock import _core
 from penstock.data import _describe, _stream
 from penstock.data._build import make_rows
+from penstock.data._checks import checked_seed, checked_whole
 from penstock.data._history import History
-from penstock.data._iteration import Iteration
+from penstock.data._iteration import Iteration, raise_from_loop
 from penstock.data._ledger import Ledger
 from penstock.data._output import converter
 from penstock.data._plan import Batch, PlanError, fix_of
@@ -77,15 +78,16 @@ class Loader:
     ) -> None:
         if on_error not in ("raise", "skip", "replace"):
             raise ValueError(f"on_error must be raise, skip or replace, not {on_error!r}")
-        if threads is not None and threads < 1:
-            raise ValueError(f"threads is {threads}; give 1 or more, or None")
-        if prefetch < 1:
-            raise ValueError(f"prefetch is {prefetch}; give 1 or more")
+        if threads is not None:
+            checked_whole(threads, "threads", 1)
+        checked_whole(prefetch, "prefetch", 1)
+        if max_errors is not None:
+            checked_whole(max_errors, "max_errors")
         self.dataset = dataset
-        self.epoch = epoch
+        self.epoch = checked_whole(epoch, "epoch")
         self._threads = threads
         self._prefetch = prefetch
-        self._seed = seed & (2**64 - 1)
+        self._seed = checked_seed(seed)
         self._on_error = on_error
         self._max_errors = max_errors
         self._batch = dataset._batch or Batch(1, False, "pad", False, "NHWC", "uint8", None, None)
@@ -145,6 +147,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is over this epoch. After load_state_dict the same epoch goes on."""
+        epoch = checked_whole(epoch, "set_epoch: epoch")
         if epoch != self.epoch:
             self._start = self._position = 0
             self._source_state = None
@@ -199,7 +202,7 @@ class Loader:
         self._source_state = token.source
 
     def errors(self) -> list[SampleError]:
-        """The samples that failed in batches that were delivered."""
+        """The samples that failed, and were skipped or replaced, in batches that were delivered."""
         return list(self._errors)
 
     def ledger(self) -> Ledger:
@@ -290,6 +293,8 @@ class Loader:
         """The parts of a token that say what it is a token of."""
         plan = _describe.order(self.dataset._node)
         data = ".".join(f"{leaf.digest:016x}" for leaf in self._leaves)
+        if self._sequential:
+            data = _stream.names_digest(self.dataset._node)
         return {
             "data": data if len(data) < 200 else _short(data),
             "order": _short(plan) if self._sequential else f"{self._order.digest:016x}",
@@ -343,13 +348,14 @@ class Loader:
             report=_report,
         )
 
-    def _judge(self, errors: list[tuple[int, str, Exception, bool, bool]]) -> None:
+    def _judge(self, errors: list[tuple[int, str, BaseException, bool, bool, bool]]) -> None:
         """What becomes of samples that failed, in the order of positions."""
-        for position, sample, error, is_io, filling in errors:
-            if self._on_error != "skip" or is_io:
+        for position, sample, error, is_io, filling, replaced in errors:
+            passed_over = replaced or (self._on_error == "skip" and not is_io)
+            if not passed_over or not isinstance(error, Exception):  # SystemExit and the like
                 if sample not in str(error):
                     error.add_note(f"sample {sample}, position {position}")
-                raise error
+                raise_from_loop(error)
             if filling:
                 continue
             self._error_count += 1

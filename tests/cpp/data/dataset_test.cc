@@ -139,7 +139,10 @@ TEST(Dataset, bad_samples_are_raised_skipped_or_replaced) {
   }
   EXPECT_EQ(rows, (std::vector<std::size_t>{3, 2, 3, 1}));
   Result<Loader> replacing = ds.loader({.batch = 10, .on_error = OnError::replace});
-  EXPECT_EQ((*replacing->next())->rows(), 10U);
+  const auto replaced = replacing->next();
+  EXPECT_EQ((*replaced)->rows(), 10U);
+  ASSERT_EQ((*replaced)->errors().size(), 1U);
+  EXPECT_EQ((*replaced)->errors()[0].position, 4U);
 }
 
 TEST(Dataset, what_cannot_work_is_said_where_it_is_asked_for) {

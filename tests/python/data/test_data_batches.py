@@ -8,7 +8,7 @@ import makers
 import numpy as np
 import penstock as ps
 import pytest
-from penstock.io import decode_image
+from penstock.io import decode_image, encode_image
 from PIL import Image
 
 
@@ -331,3 +331,31 @@ def test_collate_as_one_word_is_for_all_fields():
     assert batch["n"].tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="collate is 'heap'"):
         ps.from_list(rows).batch(3, collate="heap")
+
+
+@pytest.mark.parametrize("how", ["list", "pad", "ragged"])
+def test_images_that_stay_apart_are_laid_out_as_the_batch_asks(how):
+    # 14: "dtype, layout, mean, std apply to fields made by decode_image"
+    pictures = [np.full((8 + i, 9, 3), 10 * i, np.uint8) for i in range(3)]
+    ds = ps.from_list([{"png": encode_image(one, "png")} for one in pictures])
+    ds = ds.decode_image("png")
+    work = {"dtype": "float32", "mean": [0.5] * 3, "std": [0.25] * 3}
+    layout = "NHWC" if how == "ragged" else "NCHW"
+    (batch,) = ds.batch(3, layout=layout, collate=how, **work).loader()
+    if how == "ragged":
+        start, stop = batch["png"].offsets[2:4]
+        third = batch["png"].values[start:stop].transpose(2, 0, 1)
+        with pytest.raises(ValueError, match="channels first"):
+            list(ds.batch(3, layout="NCHW", collate=how, **work).loader())
+    else:
+        third = batch["png"][2]
+    expected = (pictures[2].transpose(2, 0, 1) / np.float32(255) - 0.5) / 0.25
+    assert third.dtype == np.float32
+    np.testing.assert_allclose(third, expected, rtol=0, atol=1e-6)
+
+
+def test_samples_one_by_one_are_given_in_every_output():
+    ds = ps.from_arrays(x=np.arange(6).reshape(3, 2))
+    for output in ("numpy", "dlpack"):
+        rows = [np.asarray(sample["x"]).tolist() for sample in ds.loader(output=output)]
+        assert rows == [[0, 1], [2, 3], [4, 5]]

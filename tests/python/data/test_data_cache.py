@@ -114,3 +114,29 @@ def test_what_cannot_be_cached_says_why(tmp_path):
         with pytest.raises(ps.PlanError, match=words):
             call()
     assert zipped.cache()[1] == {"x": 1, "y": 1}
+
+
+def test_nobody_can_write_into_what_is_kept(tmp_path):
+    ds = ps.open(image_tars(tmp_path)).decode_image("jpg", size=(8, 8)).select("jpg")
+    for memory in (None, 3000):  # kept, and read again each time
+        kept = ds.cache(memory=memory)
+        for _ in range(2):
+            assert not kept[3]["jpg"].flags.writeable
+            (batch,) = kept.batch(50, collate="list").loader()
+            assert not any(array.flags.writeable for array in batch["jpg"])
+        assert whole_epoch(kept.batch(10).loader()) == whole_epoch(ds.batch(10).loader())
+
+
+def test_lists_of_bytes_are_kept_in_memory_of_their_own(tmp_path):
+    import penstock.io as pio
+
+    path = str(tmp_path / "a.tfrecord")
+    with pio.TFRecordWriter(path) as writer:
+        for i in range(20):
+            writer.write_example({"parts": [bytes([i]) * 500, b"x" * i]})
+    plain = ps.open(path, fields={"parts": "bytes[]"})
+    kept = plain.cache()
+    for _ in range(2):
+        got = [[bytes(one) for one in sample["parts"]] for sample in kept]
+        assert got == [[bytes([i]) * 500, b"x" * i] for i in range(20)]
+    assert used(kept) > 20 * 500

@@ -84,7 +84,13 @@ def test_replace_draws_another_sample_of_the_same_source(tmp_path):
     loader = ds.batch(5).loader(on_error="replace")
     batches = list(loader)
     assert all(len(batch["label"]) == 5 for batch in batches)
-    assert loader.errors() == []
+    # "what becomes of them" is told: errors() names what was replaced, and why
+    assert [(one.sample[-5:], "field image" in one.error) for one in loader.errors()] == [
+        ("00007", True)
+    ]
+    assert loader.stats()["errors"] == 1
+    with pytest.raises(ps.TooManyErrors, match="00007"):
+        list(ds.batch(5).loader(on_error="replace", max_errors=0))
     raw = [sample["label"] for sample in ps.mix([tar, folder.take(20)], seed=1)]
     got = [int(label) for batch in batches for label in batch["label"]]
     changed = [(i, a, b) for i, (a, b) in enumerate(zip(raw, got, strict=False)) if a != b]
@@ -114,6 +120,9 @@ def test_replace_works_with_python_maps_and_late_native_steps():
     assert len(got) == 40
     assert all(n % 5 for n in got)
     assert [n for i, n in enumerate(got) if i % 5] == [i for i in range(40) if i % 5]
+    mapped = ds.map(lambda batch: batch["n"].tolist()).loader(on_error="replace")
+    assert [n for batch in mapped for n in batch] == got, "a map on batches sees them as well"
+    assert [one.position for one in mapped.errors()] == list(range(0, 40, 5))
 
 
 def test_a_python_exception_is_the_users_own():
@@ -189,3 +198,48 @@ def test_missing_files_and_bad_patterns(tmp_path):
         ps.open(tmp_path / "nothing-here-*.tar")
     with pytest.raises((FileNotFoundError, OSError), match="absent"):
         ps.open(tmp_path / "absent.tar")
+
+
+def raising(error):
+    def fail(sample):
+        if sample["data"] == 3:
+            raise error
+        return sample
+
+    return fail
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip"])
+def test_stop_iteration_of_a_function_does_not_end_the_loop_in_silence(policy):
+    ds = ps.from_list(range(6)).map(raising(StopIteration("enough")))
+    loader = ds.batch(2).loader(on_error=policy)
+    if policy == "raise":
+        with pytest.raises(RuntimeError, match="StopIteration: enough"):
+            list(loader)
+    else:
+        assert [batch["data"].tolist() for batch in loader] == [[0, 1], [2], [4, 5]]
+
+    def on_batch(batch):
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(ps.from_list(range(6)).batch(2).map(on_batch).loader())
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_what_is_no_exception_of_a_sample_is_raised_whatever_the_policy(policy, error):
+    loader = ps.from_list(range(6)).map(raising(error)).batch(2).loader(on_error=policy)
+    with pytest.raises(type(error)):
+        list(loader)
+
+
+def test_a_sample_of_an_iterable_that_cannot_be_taken_costs_no_other():
+    class Odd:
+        def __array__(self, *args, **kwargs):
+            raise ValueError("no array")
+
+    samples = [{"a": 0}, {"a": Odd()}, {1: 1}, {"\ud800": 2}, {"a": 4}]
+    loader = ps.from_iterable(samples).batch(2).loader(on_error="skip")
+    assert [batch["a"].tolist() for batch in loader] == [[0], [4]]
+    assert [one.position for one in loader.errors()] == [1, 2, 3]

@@ -1,0 +1,130 @@
+"""What a user gets wrong is said where it is written, and nothing is left out in silence."""
+
+import io
+import tarfile
+
+import makers
+import numpy as np
+import penstock as ps
+import pytest
+
+LIST = ps.from_list([{"a": i, "b": float(i)} for i in range(10)])
+ARRAYS = ps.from_arrays(x=np.arange(10), y=np.arange(20).reshape(10, 2))
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        lambda: LIST.batch(2.5),
+        lambda: LIST.batch("4"),
+        lambda: LIST.batch(True),
+        lambda: LIST.repeat(-1),
+        lambda: LIST.repeat(1.5),
+        lambda: LIST.take(10**30),
+        lambda: LIST.shuffle(window=2.5),
+        lambda: LIST.shard("0", "2"),
+        lambda: LIST.shard(0.5, 2),
+        lambda: LIST.split(float("nan")),
+        lambda: LIST.map(len, concurrency="2"),
+        lambda: LIST.loader(epoch=-1),
+        lambda: LIST.loader(max_errors=-1),
+        lambda: LIST.loader(threads="2"),
+        lambda: LIST.loader(seed=1.5),
+        lambda: LIST.loader().set_epoch("next"),
+        lambda: ARRAYS.batch(2, collate={"z": "pad"}),
+        lambda: ARRAYS.batch(2, dtype={"z": "float32"}),
+        lambda: ARRAYS.batch(2, mean=[0.5], std=[0.5]),
+        lambda: ARRAYS.zip(LIST.batch(2)),
+        lambda: LIST.decode_image("a", size=(4, 4), box="a"),
+        lambda: LIST.decode_image("a", size=(0, 4)),
+        lambda: LIST.filter(lambda sample, rng: True),
+    ],
+)
+def test_a_slip_is_a_plan_error(slip):
+    with pytest.raises(ps.PlanError):
+        slip()
+
+
+def test_a_folder_that_is_not_there_is_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        ps.open(str(tmp_path / "pictures"))
+
+
+def test_samples_are_asked_for_by_number():
+    assert [int(sample["x"]) for sample in ARRAYS[np.array([5, 1])]] == [5, 1]
+    assert int(ARRAYS[np.int8(3)]["x"]) == 3
+    for slip in ("x", slice(2), None, 1.5):
+        with pytest.raises(TypeError, match="number of a sample"):
+            ARRAYS[slip]
+
+
+def test_fields_can_change_names():
+    assert LIST.rename(a="b", b="a")[1] == {"b": 1, "a": 1.0}
+    assert ARRAYS.rename(x="y", y="x")[1]["x"].tolist() == [2, 3]
+    with pytest.raises(ValueError, match="there is a field 'b' already"):
+        LIST.rename(a="b")[0]
+
+
+def test_an_early_filter_awaits():
+    async def even(sample):
+        return sample["a"] % 2 == 0
+
+    assert [sample["a"] for sample in LIST.filter(even)] == [0, 2, 4, 6, 8]
+
+
+def test_iterating_over_a_dataset_passes_over_what_a_late_filter_removes():
+    late = LIST.map(lambda sample: sample).filter(lambda sample: sample["a"] > 6)
+    assert [sample["a"] for sample in late] == [7, 8, 9]
+    stream = ps.from_iterable(range(4)).shard(1, 2)
+    assert [sample["data"] for sample in stream] == [0, 1, 2, 3]
+
+
+def test_a_rank_given_to_one_part_is_that_of_the_whole():
+    # 7: "shard applies last wherever it is written, once; twice is an error"
+    other = ARRAYS.rename(x="p", y="q")
+    for joined in (
+        LIST.concat(LIST.shard(1, 2)),
+        ps.mix([LIST, LIST.shard(1, 2)]),
+        ARRAYS.zip(other.shard(1, 2)),
+    ):
+        loader = joined.batch(2).loader()
+        assert (loader.rank, loader.world) == (1, 2)
+    with pytest.raises(ps.PlanError, match="different ranks"):
+        LIST.shard(0, 2).concat(LIST.shard(1, 2))
+
+
+def test_random_work_in_the_parts_of_a_zip_is_not_the_same_chance(tmp_path):
+    # 13: "counter (global position, ordinal of the random op in the plan, draw)"
+    folder = ps.open(makers.image_folder(tmp_path)).select("image")
+    crop = {"size": (8, 8), "crop": "random_resized"}
+    a = folder.decode_image("image", box="a", **crop).select("a")
+    b = folder.decode_image("image", box="b", **crop).select("b")
+    (batch,) = a.zip(b).batch(30).loader()
+    assert (batch["a"] != batch["b"]).any(axis=1).all()
+
+
+def test_a_token_of_other_compressed_files_is_refused(tmp_path):
+    # 4: "a digest of the data (record counts and names relative to the root ...)"
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    for name in ("here/a.tar.gz", "there/a.tar.gz", "here/b.tar.gz"):
+        with tarfile.open(tmp_path / name, "w:gz") as tar:
+            for i in range(20):
+                member = tarfile.TarInfo(f"{i}.txt")
+                member.size = 1
+                tar.addfile(member, io.BytesIO(b"x"))
+
+    def loader(name):
+        return ps.open(str(tmp_path / name)).batch(4).loader()
+
+    first = loader("here/a.tar.gz")
+    next(iter(first))
+    token = first.state_dict()
+    moved = loader("there/a.tar.gz")
+    moved.load_state_dict(token)
+    assert next(iter(moved))["__key__"] == ["4", "5", "6", "7"]
+    with pytest.raises(ValueError, match="of other data"):
+        loader("here/b.tar.gz").load_state_dict(token)
+    with pytest.raises(ValueError, match="of other data"):
+        ps.from_iterable(range(40), resume="replay").batch(4).loader().load_state_dict(token)
+    assert "open(a.tar.gz)" in ps.open(str(tmp_path / "here/a.tar.gz")).explain()
