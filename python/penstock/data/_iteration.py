@@ -46,6 +46,7 @@ class Iteration:
         loader = self._loader
         loader._check_process()
         while self.run is not None:
+            got = None
             try:
                 begun = time.perf_counter()
                 got = self.run.next()
@@ -64,7 +65,8 @@ class Iteration:
                         'not fall out of step: use on_error="replace" or an early filter'
                     )
             except BaseException as error:
-                if not isinstance(error, KeyboardInterrupt):
+                # Ctrl-C while waiting costs nothing: the loop may go on.
+                if got is not None or not isinstance(error, KeyboardInterrupt):
                     self.end("it has failed")
                 raise
             self._advance(number, valid, state)

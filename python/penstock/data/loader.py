@@ -350,6 +350,7 @@ class Loader:
 
     def _judge(self, errors: list[tuple[int, str, BaseException, bool, bool, bool]]) -> None:
         """What becomes of samples that failed, in the order of positions."""
+        noted: list[SampleError] = []
         for position, sample, error, is_io, filling, replaced in errors:
             passed_over = replaced or (self._on_error == "skip" and not is_io)
             if not passed_over or not isinstance(error, Exception):  # SystemExit and the like
@@ -358,15 +359,17 @@ class Loader:
                 raise_from_loop(error)
             if filling:
                 continue
-            self._error_count += 1
-            if len(self._errors) < _KEPT_ERRORS:
-                words = f"{type(error).__name__}: {error}"
-                self._errors.append(SampleError(self.epoch, position, sample, words))
-            if self._max_errors is not None and self._error_count > self._max_errors:
+            words = f"{type(error).__name__}: {error}"
+            noted.append(SampleError(self.epoch, position, sample, words))
+            count = self._error_count + len(noted)
+            if self._max_errors is not None and count > self._max_errors:
                 raise TooManyErrors(
-                    f"{self._error_count} samples have failed, max_errors is {self._max_errors}; "
+                    f"{count} samples have failed, max_errors is {self._max_errors}; "
                     f"the last one: {sample}: {error}"
                 ) from error
+        # Only now: a batch that raises is not delivered, and comes again after a restart.
+        self._error_count += len(noted)
+        self._errors += noted[: _KEPT_ERRORS - len(self._errors)]
 
 
 def _report(stage: str, task: int, error: BaseException, item: Any) -> None:

@@ -230,8 +230,12 @@ def test_stop_iteration_of_a_function_does_not_end_the_loop_in_silence(policy):
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
 def test_what_is_no_exception_of_a_sample_is_raised_whatever_the_policy(policy, error):
     loader = ps.from_list(range(6)).map(raising(error)).batch(2).loader(on_error=policy)
+    batches = iter(loader)
+    assert next(batches)["data"].tolist() == [0, 1]
     with pytest.raises(type(error)):
-        list(loader)
+        next(batches)
+    assert next(batches, None) is None, "nothing is delivered behind a batch that was lost"
+    assert loader.state_dict()["position"] == 2
 
 
 def test_a_sample_of_an_iterable_that_cannot_be_taken_costs_no_other():
@@ -243,3 +247,23 @@ def test_a_sample_of_an_iterable_that_cannot_be_taken_costs_no_other():
     loader = ps.from_iterable(samples).batch(2).loader(on_error="skip")
     assert [batch["a"].tolist() for batch in loader] == [[0], [4]]
     assert [one.position for one in loader.errors()] == [1, 2, 3]
+
+
+def test_a_batch_that_raises_adds_nothing_to_the_errors():
+    # 18: "errors() and max_errors (...; the count is in the token ...) cover delivered batches"
+    def fail(sample):
+        if sample["data"] in (1, 5):
+            raise ValueError("bad")
+        if sample["data"] == 6:
+            raise SystemExit
+        return sample
+
+    loader = ps.from_list(range(8)).map(fail).batch(4).loader(on_error="skip")
+    with pytest.raises(SystemExit):
+        list(loader)
+    assert [one.position for one in loader.errors()] == [1]
+    assert loader.state_dict()["errors"] == 1
+    limited = ps.from_list(range(8)).map(fail).batch(4).loader(on_error="skip", max_errors=1)
+    with pytest.raises(ps.TooManyErrors, match="2 samples have failed"):
+        list(limited)
+    assert limited.state_dict()["errors"] == 1
