@@ -188,7 +188,26 @@ PyObject* next_item(PyObject* self) {
   return nullptr;
 }
 
+int traverse_iterator(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const ItemIterator& items = *nb::inst_ptr<ItemIterator>(self);
+  Py_VISIT(items.owner.ptr());
+  Py_VISIT(items.ended.ptr());
+  return 0;
+}
+
+int clear_iterator(PyObject* self) {
+  ItemIterator& items = *nb::inst_ptr<ItemIterator>(self);
+  items.over = true;
+  items.owner.reset();
+  items.ended.reset();
+  return 0;
+}
+
 PyType_Slot iterator_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse_iterator)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear_iterator)},
     {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
     {Py_tp_iternext, reinterpret_cast<void*>(next_item)},
     {0, nullptr},

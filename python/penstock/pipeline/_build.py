@@ -83,32 +83,9 @@ def build_pipeline(
     ...     list(pipeline)
     ['0', '1', '2']
     """
-    if _profile.is_diagnostic_mode_enabled():
+    if _profile.is_wanted():
         return _profile.ProfilingPipeline(pipeline_cfg)
-    return build(
-        pipeline_cfg,
-        num_threads=num_threads,
-        max_failures=max_failures,
-        report_stats_interval=report_stats_interval,
-        queue_class=queue_class,
-        task_hook_factory=task_hook_factory,
-        stage_id=stage_id,
-        background_tasks=background_tasks,
-    )
-
-
-def build(
-    config: PipelineConfig,
-    *,
-    num_threads: int | None = 4,
-    max_failures: int | Fraction = -1,
-    report_stats_interval: float | None = None,
-    queue_class: type[AsyncQueue] | None = None,
-    task_hook_factory: HookFactory | None = None,
-    stage_id: int = 0,
-    background_tasks: Sequence[BackgroundTaskFactory] | None = None,
-) -> Pipeline:
-    """The same, whatever the environment says."""
+    config = pipeline_cfg
     if _build_callback is not None:
         try:
             _build_callback(config)

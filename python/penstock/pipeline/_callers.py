@@ -21,5 +21,5 @@ class Callers(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         # By the rule of _convert.py the item comes last.
-        self._lane.submit(partial(make_call, future, fn, args, kwargs), self._stage, args[-1])
+        self._lane.submit(partial(make_call, future, (fn, args, kwargs)), self._stage, args[-1])
         return future

@@ -15,7 +15,7 @@ from penstock._core import LoopSlot, TaskLane
 from penstock.pipeline._convert import AsyncFunction, AsyncGeneratorFunction, checked_path
 from penstock.pipeline._failure import describe_item
 from penstock.pipeline._hooks import TaskHook, around_stage, around_task
-from penstock.pipeline._loop import NOTHING, Run, Stage, was_cancelled
+from penstock.pipeline._loop import NOTHING, Run, Stage, is_fatal, was_cancelled
 from penstock.pipeline._stage import EOF, EPOCH_END
 from penstock.pipeline._tasks import cancel_all, log_failure, not_cancelled
 from penstock.pipeline.defs import Aggregator
@@ -47,7 +47,7 @@ class HookedStage(Stage):
                 finally:
                     await cancel_all(coroutines)
         except Exception as error:
-            self._lane.fail(error)
+            self.fail(error)
         finally:
             if self._last is not None:
                 self._last.pass_on(None)
@@ -119,7 +119,7 @@ async def _inside(
 
 
 def _fail(slot: LoopSlot, error: BaseException, item: Any, fatal: bool = False) -> Any:
-    return slot.fail(error, item, fatal or not isinstance(error, Exception), True)
+    return slot.fail(error, item, fatal or is_fatal(error), True)
 
 
 def _is_failure(error: BaseException | None) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.pipeline._stage import StageInfo
-from penstock.pipeline._tasks import Unbroken
+from penstock.pipeline._tasks import Unbroken, tame
 from penstock.pipeline._times import Times, in_words
 
 _LOG = logging.getLogger("penstock.pipeline")
@@ -184,7 +184,7 @@ async def every(interval: float, report: Callable[[], Awaitable[None]]) -> Async
             except TimeoutError:
                 pass
             try:
-                await report()
+                await tame(report())
             except Exception:
                 _LOG.exception("A periodic report failed.")
 

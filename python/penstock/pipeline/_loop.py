@@ -17,7 +17,7 @@ from typing import Any
 from penstock._core import LoopSlot, TaskLane
 from penstock.pipeline._background import BackgroundTaskFactory
 from penstock.pipeline._stage import EOF, EPOCH_END
-from penstock.pipeline._tasks import cancel_all, create_task
+from penstock.pipeline._tasks import cancel_all, create_task, tame
 
 _LOG = logging.getLogger("penstock.pipeline")
 
@@ -66,6 +66,11 @@ class Stage:
         self._flush_is_coming = False
         self._lane.flush()
 
+    def fail(self, error: BaseException) -> None:
+        """Ends the pipeline, whatever the tasks of this stage are doing."""
+        self._lane.fail(error)
+        self._lane.flush()
+
     async def first(self, slot: LoopSlot) -> Any:
         """An item for a coroutine that has none; waits for it."""
         item = slot.claim()
@@ -107,7 +112,7 @@ def run_beside(factories: Sequence[BackgroundTaskFactory]) -> set[asyncio.Task[A
     tasks: set[asyncio.Task[Any]] = set()
     for factory in factories:
         try:
-            tasks.add(create_task(factory().run(), name="background_task"))
+            tasks.add(create_task(tame(factory().run()), name="background_task"))
         except Exception:
             _LOG.exception("Failed to start a background task.")
     return tasks
@@ -152,9 +157,15 @@ class Loop:
             task.cancel()
 
     def _main(self, started: threading.Event) -> None:
-        with asyncio.Runner() as runner:
-            self._loop = runner.get_loop()
-            runner.run(self._serve(started))
+        try:
+            with asyncio.Runner() as runner:
+                self._loop = runner.get_loop()
+                runner.run(self._serve(started))
+        except BaseException as error:  # a task of the user's own wants to end the program
+            for stage in self._stages:
+                stage.fail(error)
+        finally:
+            started.set()
 
     async def _serve(self, started: threading.Event) -> None:
         assert self._loop is not None
@@ -177,11 +188,15 @@ def was_cancelled(error: BaseException) -> bool:
     return stopping and isinstance(error, asyncio.CancelledError)
 
 
+def is_fatal(error: BaseException) -> bool:
+    """Anything but an Exception was meant to end the program."""
+    return not isinstance(error, Exception | asyncio.CancelledError)
+
+
 def _failed(slot: LoopSlot, error: BaseException, item: Any) -> Any:
-    """Records a failure. Anything but an Exception was meant to end the program: it is fatal."""
     if was_cancelled(error):
         raise error
-    return slot.fail(error, item, not isinstance(error, Exception | asyncio.CancelledError))
+    return slot.fail(error, item, is_fatal(error))
 
 
 def call_async(op: Callable[[Any], Any]) -> Run:

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, Self
 
 from penstock.pipeline._elsewhere.processes import Processes
-from penstock.pipeline._threads import Threads
+from penstock.pipeline._threads import Threads, UrgentExecutor
 
 # Executors by their key, so that a pickled entry finds the one it belongs to.
 _executors: weakref.WeakValueDictionary[str, _Shared] = weakref.WeakValueDictionary()
@@ -22,7 +22,7 @@ _executors: weakref.WeakValueDictionary[str, _Shared] = weakref.WeakValueDiction
 class _Shared:
     """Workers behind several entries, each with its priority."""
 
-    def __init__(self, workers: Threads | Processes, arguments: dict[str, Any]) -> None:
+    def __init__(self, workers: UrgentExecutor, arguments: dict[str, Any]) -> None:
         self._workers = workers
         self._arguments = arguments
         self._entries = 0
@@ -38,10 +38,6 @@ class _Shared:
             self._entries += 1
             priority = self._entries
         return PriorityExecutorEntrypoint(self, -priority)
-
-    def _call(self, priority: tuple[float, ...], call: Any) -> Future[Any]:
-        fn, args, kwargs = call
-        return self._workers.submit_urgent(priority, fn, args, kwargs)
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
         """No more calls; with ``wait`` it returns when all are done."""
@@ -140,7 +136,8 @@ class PriorityExecutorEntrypoint(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         self._calls += 1
-        return self._owner._call((self._priority, self._calls), (fn, args, kwargs))
+        order = (self._priority, self._calls)
+        return self._owner._workers.submit_urgent(order, (fn, args, kwargs))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PriorityExecutorEntrypoint, (self._owner, self._priority)

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -32,6 +33,8 @@ from penstock.pipeline.defs import (
 _LOG = logging.getLogger("penstock.pipeline")
 
 _CONCURRENCIES = (32, 16, 8, 4, 1)
+
+_is_profiling = ContextVar("_is_profiling", default=False)
 
 
 class ProfileHook(ABC):
@@ -106,7 +109,11 @@ def profile_pipeline(
         if os.environ.get("LOCAL_RANK", "0") != "0":
             _LOG.info("Profiling is only performed on local rank 0.")
             return []
-        return _profile(cfg, num_inputs, hook, callback)[1]
+        before = _is_profiling.set(True)
+        try:
+            return _profile(cfg, num_inputs, hook, callback)[1]
+        finally:
+            _is_profiling.reset(before)
 
 
 def _profile(
@@ -177,14 +184,19 @@ def _profile_stage(
 
 
 def _build(config: PipelineConfig, num_threads: int) -> Pipeline:
-    from penstock.pipeline._build import build  # which builds profiling pipelines, too
+    from penstock.pipeline._build import build_pipeline  # which makes profiling pipelines, too
 
-    return build(config, num_threads=num_threads)
+    return build_pipeline(config, num_threads=num_threads)
 
 
 def is_diagnostic_mode_enabled() -> bool:
     """Whether pipelines profile themselves: PENSTOCK_PIPELINE_DIAGNOSTIC_MODE."""
     return is_on(setting("DIAGNOSTIC_MODE"))
+
+
+def is_wanted() -> bool:
+    """Whether a pipeline that is built now shall profile itself."""
+    return is_diagnostic_mode_enabled() and not _is_profiling.get()
 
 
 def diagnostic_mode_num_sources() -> int:

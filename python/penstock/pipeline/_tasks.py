@@ -135,6 +135,14 @@ async def not_cancelled(work: Awaitable[T]) -> T:
         raise RuntimeError("CancelledError was raised, though nothing was cancelled") from error
 
 
+async def tame(work: Awaitable[T]) -> T:
+    """What is meant to end the program would end the event loop, and leave all others waiting."""
+    try:
+        return await work
+    except (KeyboardInterrupt, SystemExit) as error:
+        raise RuntimeError(f"{type(error).__name__} was raised on the event loop") from error
+
+
 class Unbroken(AbstractAsyncContextManager[Any]):
     """A context manager whose beginning and end are carried through when cancelled."""
 
@@ -143,14 +151,14 @@ class Unbroken(AbstractAsyncContextManager[Any]):
 
     async def __aenter__(self) -> Any:
         try:
-            return await finish(self._inner.__aenter__())
+            return await finish(tame(self._inner.__aenter__()))
         except asyncio.CancelledError:
-            await finish(self._inner.__aexit__(None, None, None))
+            await finish(tame(self._inner.__aexit__(None, None, None)))
             raise
 
     async def __aexit__(self, *error: Any) -> bool | None:
         try:
-            return bool(await finish(self._inner.__aexit__(*error)))
+            return bool(await finish(tame(self._inner.__aexit__(*error))))
         except asyncio.CancelledError:
             if error[0] is None:
                 raise

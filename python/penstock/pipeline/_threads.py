@@ -11,15 +11,15 @@ from concurrent.futures import Executor, Future
 from concurrent.futures.thread import BrokenThreadPool
 from typing import Any
 
-_Call = tuple[Any, int, Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+_Waiting = tuple[Any, int, Future[Any], Call]
 
 
-def make_call(
-    future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def make_call(future: Future[Any], call: Call) -> None:
     """Calls a function, and tells the future what came of it."""
     if not future.set_running_or_notify_cancel():
         return
+    fn, args, kwargs = call
     try:
         result = fn(*args, **kwargs)
     except BaseException as error:
@@ -28,7 +28,17 @@ def make_call(
         future.set_result(result)
 
 
-class Threads(Executor):
+class UrgentExecutor(Executor):
+    """Calls with a smaller ``priority`` go first; among equals, those that came first."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.submit_urgent((), (fn, args, kwargs))
+
+    def submit_urgent(self, priority: tuple[float, ...], call: Call) -> Future[Any]:
+        raise NotImplementedError
+
+
+class Threads(UrgentExecutor):
     """Up to ``max_workers`` threads, made when they are needed.
 
     Unlike those of ThreadPoolExecutor they do not hold up the end of the program: a call that
@@ -48,31 +58,21 @@ class Threads(Executor):
         self._name = name or "penstock-threads"
         self._initializer, self._initargs = initializer, initargs
         self._changed = threading.Condition()
-        self._calls: list[_Call] = []
+        self._calls: list[_Waiting] = []
         self._order = itertools.count()
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._broken = False
         self._closed = False
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self.submit_urgent((), fn, args, kwargs)
-
-    def submit_urgent(
-        self,
-        priority: tuple[float, ...],
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Future[Any]:
-        """Calls with a smaller ``priority`` go first; among equals, those that came first."""
+    def submit_urgent(self, priority: tuple[float, ...], call: Call) -> Future[Any]:
         future: Future[Any] = Future()
         with self._changed:
             if self._broken:
                 raise BrokenThreadPool("the initializer of a thread has failed")
             if self._closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            heapq.heappush(self._calls, (priority, next(self._order), future, fn, args, kwargs))
+            heapq.heappush(self._calls, (priority, next(self._order), future, call))
             if self._idle >= len(self._calls):
                 self._changed.notify()
             elif len(self._threads) < self._max_workers:
@@ -118,7 +118,7 @@ class Threads(Executor):
             make_call(*call[2:])
             del call  # so that an idle thread holds on to nothing
 
-    def _next(self) -> _Call | None:
+    def _next(self) -> _Waiting | None:
         with self._changed:
             while not self._calls:
                 if self._closed:

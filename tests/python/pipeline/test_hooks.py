@@ -220,6 +220,35 @@ def test_a_stage_hook_that_fails_when_it_is_stopped_is_raised(queue):
     assert [str(error) for error in info.value.exceptions] == ["cannot close"]
 
 
+@pytest.mark.parametrize("place", ["begins", "ends", "task"])
+@pytest.mark.parametrize("queue", [None, AsyncQueue], ids=["native", "loop"])
+def test_a_hook_that_wants_to_end_the_program_ends_the_pipeline(queue, place):
+    class Exits(TaskHook):
+        @asynccontextmanager
+        async def stage_hook(self):
+            if place == "begins":
+                raise SystemExit(3)
+            yield
+            if place == "ends":
+                raise SystemExit(3)
+
+        @asynccontextmanager
+        async def task_hook(self, input_item=None):
+            if place == "task":
+                raise SystemExit(3)
+            yield
+
+    def hooks(info):
+        return [Exits()] if info.stage_name == "b" else []
+
+    builder = PipelineBuilder().add_source(range(9)).pipe(nap, name="a").pipe(nap, name="b")
+    pipeline = builder.add_sink().build(queue_class=queue, task_hook_factory=hooks)
+    with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
+        list(pipeline.get_iterator(timeout=20))
+    (error,) = info.value.exceptions
+    assert isinstance(error.__cause__, SystemExit)
+
+
 def test_hooks_end_when_the_pipeline_is_stopped_midway():
     log = []
 

@@ -326,7 +326,7 @@ def test_a_thousand_pipelines_leave_no_thread_and_no_file():
     assert files() <= before + 1
 
 
-@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("started", [False, True, "in a loop"])
 def test_a_cycle_through_an_op_is_collected(started):
     class Loader:
         def __init__(self):
@@ -337,7 +337,10 @@ def test_a_cycle_through_an_op_is_collected(started):
             return x
 
     loader = Loader()
-    if started:
+    if started == "in a loop":
+        loader.items = iter(loader.pipeline)
+        assert next(loader.items) == 0
+    elif started:
         assert loader.pipeline.get_item(timeout=20) == 0
     gone = weakref.ref(loader)
     del loader

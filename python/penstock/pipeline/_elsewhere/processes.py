@@ -8,7 +8,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.util import Finalize
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from penstock.pipeline._elsewhere.process import Process, ProcessIsGone
 from penstock.pipeline._elsewhere.wire import Wire
 from penstock.pipeline._elsewhere.worker import exit_with_parent
-from penstock.pipeline._threads import Threads
+from penstock.pipeline._threads import Call, Threads, UrgentExecutor
 
 
 class _Say(enum.IntEnum):
@@ -34,7 +34,7 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-class Processes(Executor):
+class Processes(UrgentExecutor):
     """As :class:`concurrent.futures.ProcessPoolExecutor`, with priorities, and with NumPy arrays,
     CPU tensors and large bytes in shared memory that has no name.
 
@@ -77,35 +77,25 @@ class Processes(Executor):
         mine = (self._all, self._idle, self._threads)
         self._end = Finalize(self, _end_all, mine, exitpriority=10)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self.submit_urgent((), fn, args, kwargs)
-
-    def submit_urgent(
-        self,
-        priority: tuple[float, ...],
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Future[Any]:
-        """See :meth:`Threads.submit_urgent`."""
+    def submit_urgent(self, priority: tuple[float, ...], call: Call) -> Future[Any]:
         if self._broken.is_set():
             raise BrokenProcessPool(_BROKEN)
         with self._lock:
             while self._at_once > 0:
                 self._at_once -= 1
                 self._idle.append((self._make(), 0))
-        return self._threads.submit_urgent(priority, self._call, (fn, args, kwargs), {})
+        return self._threads.submit_urgent(priority, (self._call, (call,), {}))
 
     def _make(self) -> Process:
         made = Process(self._context, serve_calls, self._how)
         self._all.append(made)
         return made
 
-    def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, call: Call) -> Any:
         with self._lock:
             process, served = self._idle.pop() if self._idle else (self._make(), 0)
         try:
-            return self._ask(process, (fn, args, kwargs))
+            return self._ask(process, call)
         except ProcessIsGone:
             self._broken.set()
             for one in list(self._all):  # those who wait for one of them find out
@@ -119,7 +109,7 @@ class Processes(Executor):
                 with self._lock:
                     self._idle.append((process, served + 1))
 
-    def _ask(self, process: Process, call: tuple[Any, ...]) -> Any:
+    def _ask(self, process: Process, call: Call) -> Any:
         if self._broken.is_set():
             raise BrokenProcessPool(_BROKEN)
         process.send(_Say.CALL, call)

@@ -87,10 +87,20 @@ def generate(stage: Stage, op: AsyncGeneratorFunction, count: bool) -> Work:
     return work
 
 
-async def _one(name: str, work: Work, item: Any, put: _Put) -> None:
+async def _tame(stage: Stage, work: Awaitable[None]) -> None:
+    """A hook may want to end the program, too."""
+    try:
+        await work
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise stage.interrupted(error) from error
+
+
+async def _one(stage: Stage, name: str, work: Work, item: Any, put: _Put) -> None:
     """A failed task is logged; its item is gone, and that is all."""
     try:
-        await work(item, put)
+        await _tame(stage, work(item, put))
     except Exception as error:
         log_failure(name, error, describe_item(item))
 
@@ -112,7 +122,7 @@ async def _pipe(stage: Stage, work: Work, concurrency: int) -> None:
                 await stage.put(EPOCH_END)
                 continue
             name = f"{stage.info}:{next(numbers)}"
-            running.add(asyncio.create_task(_one(name, work, item, stage.put), name=name))
+            running.add(asyncio.create_task(_one(stage, name, work, item, stage.put), name=name))
             del item
             if len(running) >= concurrency:
                 _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -140,7 +150,7 @@ async def _ordered_pipe(stage: Stage, work: Work, concurrency: int) -> None:
         async def keep(output: Any) -> None:
             outputs.append(output)
 
-        await work(item, keep)
+        await _tame(stage, work(item, keep))
         return time.monotonic() - start, outputs
 
     async def begin() -> None:
