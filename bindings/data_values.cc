@@ -29,6 +29,12 @@ Object hold(nb::handle object) {
   return std::make_shared<PyValue>(PyValue::borrow(object.ptr()));
 }
 
+// The same, with its memory kept where it is: nobody may resize a bytearray meanwhile.
+Object hold_memory(nb::handle object) {
+  return hold(PyBytes_Check(object.ptr()) ? nb::borrow(object)
+                                          : checked(PyMemoryView_FromObject(object.ptr())));
+}
+
 nb::object held(const Object& object) {
   const auto* value = static_cast<const PyValue*>(object.get());
   return value == nullptr ? nb::none() : nb::borrow(value->get());
@@ -182,7 +188,7 @@ std::optional<Tensor> to_tensor(nb::handle object) {
   std::optional<Tensor> tensor;
   if (fits && contiguous) {
     std::vector<std::int64_t> shape(view.shape, view.shape + view.ndim);
-    const Object keep = hold(object);
+    const Object keep = hold_memory(object);
     Buffer memory = Buffer::wrap_read_only(view.buf, static_cast<std::size_t>(view.len), [keep] {});
     Result<Tensor> made =
         Tensor::over(std::move(memory), *dtype, Dims(std::span<const std::int64_t>(shape)));
@@ -249,7 +255,7 @@ data::Value to_value(nb::handle object) {
     const std::span bytes(static_cast<const std::byte*>(view.buf),
                           static_cast<std::size_t>(view.len));
     PyBuffer_Release(&view);
-    return Bytes{bytes, Buffer(), hold(object)};
+    return Bytes{bytes, Buffer(), hold_memory(object)};
   }
   if (PyObject_CheckBuffer(raw)) {
     if (std::optional<Tensor> array = to_tensor(object)) return *std::move(array);

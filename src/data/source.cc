@@ -60,7 +60,7 @@ class FormatSource final : public Source {
       status = records_->read(index, pool, record);
       if (status.ok() || status.error().code() != Code::io) break;
     }
-    if (!status.ok()) return status;
+    if (!status.ok()) return gone(std::move(status));
     add_fields(record, into);
     record.clear();
     return {};
@@ -76,12 +76,23 @@ class FormatSource final : public Source {
         add_fields(records[i], *into[i]);
       } else if (outcomes[i].error().code() == Code::io) {
         outcomes[i] = read(indices[i], pool, *into[i]);
+      } else {
+        outcomes[i] = gone(std::move(outcomes[i]));
       }
       records[i].clear();
     }
   }
 
  private:
+  // A file that was there when the records were opened is not one bad sample.
+  static Status gone(Status status) {
+    if (status.error().code() != Code::not_found) return status;
+    const Error& error = status.error();
+    Error io(Code::io, error.message() + "; it was there when the dataset was opened");
+    if (!error.where().file.empty()) io.in_file(error.where().file);
+    return io;
+  }
+
   std::shared_ptr<const formats::Records> records_;
 };
 

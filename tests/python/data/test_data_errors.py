@@ -1,5 +1,8 @@
 """Bad samples: when they are noticed, what becomes of them, what is said."""
 
+import array
+import gc
+
 import makers
 import numpy as np
 import penstock as ps
@@ -267,3 +270,29 @@ def test_a_batch_that_raises_adds_nothing_to_the_errors():
     with pytest.raises(ps.TooManyErrors, match="2 samples have failed"):
         list(limited)
     assert limited.state_dict()["errors"] == 1
+
+
+def test_a_file_that_goes_away_is_raised_whatever_the_policy(tmp_path):
+    # 18: "I/O errors are retried, then raised whatever the policy"
+    for i in range(4):
+        (tmp_path / f"{i}.png").write_bytes(b"not decoded")
+    ds = ps.open([tmp_path / f"{i}.png" for i in range(4)])
+    (tmp_path / "2.png").unlink()
+    with pytest.raises(OSError, match=r"was there when .*2\.png"):
+        list(ds.batch(4).loader(on_error="skip"))
+
+
+def test_memory_that_a_sample_is_made_of_stays_where_it_is():
+    memory = bytearray(b"x" * 100)
+    numbers = array.array("i", range(100))
+    ds = ps.from_iterable([{"a": memory, "b": numbers}])
+    (batch,) = ds.batch(1, collate="list").loader()
+    for one in (memory, numbers):
+        with pytest.raises(BufferError):
+            one.extend(one)
+    assert bytes(batch["a"][0]) == b"x" * 100
+    assert batch["b"][0].tolist() == list(range(100))
+    del batch
+    gc.collect()
+    memory.extend(memory)
+    numbers.extend(numbers)
