@@ -13,6 +13,7 @@ void bind_image(nanobind::module_& m);
 void bind_npy(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
 void bind_tfrecord(nanobind::module_& m);
+void bind_trace(nanobind::module_& m);
 void bind_transform(nanobind::module_& m);
 void bind_video(nanobind::module_& m);
 

@@ -2,12 +2,15 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <string>
 
 #include "engine/clock.h"
 #include "engine/fork.h"
 #include "engine/stage.h"
+#include "engine/thread_delay.h"
+#include "engine/trace.h"
 #include "python_steps.h"
 #include "python_value.h"
 
@@ -20,6 +23,18 @@ constexpr std::int64_t kHoldNs = 100'000;  // how long the GIL is kept from item
 // with the consumer, who needs some microseconds for what it was brought.
 constexpr std::int64_t kSpinNs = 3'000;
 constexpr std::int64_t kTurnSpinNs = 50'000;
+
+constexpr std::int64_t kTracedWaitNs = 5'000;  // shorter ones are not worth a slice
+
+void trace_gil_wait(std::int64_t asked, std::int64_t got) {
+  static const auto* name = new std::string("wait for the GIL");
+  engine::TraceSlice slice;
+  slice.kind = engine::TraceSlice::Kind::gil;
+  slice.start = asked;
+  slice.end = got;
+  slice.name = name;
+  engine::trace(slice);
+}
 }  // namespace
 
 CallerLane::CallerLane(int tasks, int sources)
@@ -51,8 +66,10 @@ bool CallerLane::make_thread() noexcept {
   auto one = std::make_shared<Thread>();
   threads_.push_back(one);
   one->thread = std::thread([self = shared_from_this(), one, number] {
+    one->number = gettid();
     self->run(*one, static_cast<unsigned>(number));
     one->input = nullptr;
+    self->ended_delay_ns_ += engine::thread_delay_ns(one->number);
     self->ended_cpu_ns_ += engine::cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     one->done = true;
   });
@@ -150,6 +167,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
     if (calls_waiting_.load() > 0) make_call(self, *engine, number, chores);
     bool found = engine->exchange(number, claim, true, chores);
     if (found) count_gil_wait(claim.stage, got - asked);
+    if (engine::tracing() && got - asked > kTracedWaitNs) trace_gil_wait(asked, got);
     bool more = true;
     while (found) {
       const bool quick = was_quick = claim.quick;
@@ -258,6 +276,15 @@ double CallerLane::cpu_seconds() const {
     clockid_t clock;
     if (one->done || pthread_getcpuclockid(one->thread.native_handle(), &clock) != 0) continue;
     ns += engine::cpu_ns(clock);
+  }
+  return static_cast<double>(ns) * 1e-9;
+}
+
+double CallerLane::delay_seconds() const {
+  std::int64_t ns = ended_delay_ns_;
+  std::lock_guard hold(threads_lock_);
+  for (const auto& one : threads_) {
+    if (!one->done && one->number != 0) ns += engine::thread_delay_ns(one->number);
   }
   return static_cast<double>(ns) * 1e-9;
 }

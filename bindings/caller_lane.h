@@ -67,8 +67,9 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   // True for the stages whose functions run here.
   bool runs(const engine::Stage* stage) const noexcept;
 
-  // CPU time of the threads.
+  // CPU time of the threads, and the time in which they could have run but had no core.
   double cpu_seconds() const;
+  double delay_seconds() const;
 
   // Time spent waiting for the GIL before tasks of this stage, in seconds.
   double gil_wait(const engine::Stage* stage) const;
@@ -84,6 +85,7 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
     std::atomic<bool> done{false};
     std::atomic<PyObject**> input{nullptr};  // the thread's input_in_progress
     std::string calls_for;                   // a stage, under calls_lock_
+    std::atomic<int> number{0};              // by which the system knows it
   };
 
   void run(Thread& self, unsigned worker);
@@ -106,8 +108,8 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
   std::atomic<int> made_{0};
   mutable std::mutex threads_lock_;
   std::vector<std::shared_ptr<Thread>> threads_;
-  std::atomic<std::int64_t> ended_cpu_ns_{0};  // of threads that are done
-  mutable std::mutex calls_lock_;              // after threads_lock_
+  std::atomic<std::int64_t> ended_cpu_ns_{0}, ended_delay_ns_{0};  // of threads that are done
+  mutable std::mutex calls_lock_;                                  // after threads_lock_
   std::deque<Call> calls_;
   std::atomic<int> calls_waiting_{0};
   mutable std::mutex waits_lock_;

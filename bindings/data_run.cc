@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "data_values.h"
+#include "engine/clock.h"
 #include "engine/fork.h"
 #include "errors.h"
 
@@ -186,6 +187,7 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
   options.prefetch = settings.prefetch;
   options.budget = memory.budget;
   options.encoded = memory.encoded;
+  options.memory_wait = memory_wait_;
   options.collator = memory.collator;
   options.calls = callers;
   if (streamed) {
@@ -241,7 +243,12 @@ data::BatchPtr DataRun::next() {
 }
 
 std::optional<std::string> DataRun::stop(double timeout) {
+  memory_wait_->end(engine::now_ns());
   return engine_->stop(timeout);
+}
+
+double DataRun::memory_wait() const {
+  return static_cast<double>(memory_wait_->nanoseconds(engine::now_ns())) * 1e-9;
 }
 
 void DataRun::forget() {

@@ -65,12 +65,14 @@ class DataRun {
   data::BatchPtr next();
   std::optional<std::string> stop(double timeout);
   const PyEngine& engine() const { return *engine_; }
+  double memory_wait() const;  // seconds in which no batch could be begun for want of memory
 
   const std::vector<Kept>& kept() const { return kept_; }
   void forget();
 
  private:
   std::vector<Kept> kept_;
+  std::shared_ptr<data::MemoryWait> memory_wait_ = std::make_shared<data::MemoryWait>();
   std::unique_ptr<PyEngine> engine_;
 };
 

@@ -46,4 +46,5 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_tfrecord(m);
   penstock::bindings::bind_npy(m);
   penstock::bindings::bind_data(m);
+  penstock::bindings::bind_trace(m);
 }

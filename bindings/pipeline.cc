@@ -286,7 +286,9 @@ void bind_pipeline(nb::module_& m) {
             return ItemIterator{nb::cast<PyEngine*>(self), self, timeout, std::move(ended)};
           },
           "timeout"_a, "ended"_a)
-      .def("stats", &stats_list, nb::sig("def stats(self) -> list[dict[str, typing.Any]]"))
+      .def(
+          "stats", [](const PyEngine& engine) { return stats_list(engine); },
+          nb::sig("def stats(self) -> list[dict[str, typing.Any]]"))
       .def("fatal_failures", &fatal_failures,
            nb::sig("def fatal_failures(self) -> list[tuple[typing.Any, ...]]"));
 

@@ -8,6 +8,7 @@
 #include "engine/clock.h"
 #include "errors.h"
 #include "released.h"
+#include "torch_range.h"
 
 namespace nb = nanobind;
 
@@ -96,6 +97,7 @@ PyEngine::~PyEngine() {
 void PyEngine::start() {
   callers_->serve(engine_);
   for (const auto& loop : loops_) loop->serve(engine_);
+  delay_at_start_ns_ = engine_->pool_delay_ns();
   must(engine_->start());
   cpu_at_start_ns_ = engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
@@ -106,7 +108,9 @@ void PyEngine::request_stop() {
 
 std::optional<std::string> PyEngine::shut_down(double timeout) {
   std::int64_t not_yet = 0;
-  cpu_at_stop_ns_.compare_exchange_strong(not_yet, engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID));
+  if (cpu_at_stop_ns_.compare_exchange_strong(not_yet, engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID))) {
+    delay_at_stop_ns_ = engine_->pool_delay_ns();
+  }
   const Status stopped = engine_->stop(nanoseconds(timeout), true);
   std::optional<std::string> stuck;
   if (!stopped.ok()) stuck = stopped.error().message();
@@ -148,6 +152,7 @@ PyEngine::Taken PyEngine::take(double timeout) {
     got = engine_->get_item(kPolling);
   }
   if (got.kind == Delivery::Kind::timeout && timeout != 0) {
+    const TorchRange shown;
     const std::int64_t deadline = engine::now_ns() + nanoseconds(timeout).count();
     bool waited = false;
     while (got.kind == Delivery::Kind::timeout) {
@@ -155,10 +160,13 @@ PyEngine::Taken PyEngine::take(double timeout) {
       if (timeout > 0) wait = std::min(wait, deadline - engine::now_ns());
       if (wait <= 0 && waited) break;
       waited = true;  // once at least: it was promised
+      std::int64_t came = 0;
       {
         const Released released;
         got = engine_->get_item(std::chrono::nanoseconds(std::max<std::int64_t>(wait, 1)));
+        came = engine::now_ns();
       }
+      consumer_gil_ns_ += engine::now_ns() - came;
       if (PyErr_CheckSignals() != 0) {
         if (got.kind != Delivery::Kind::timeout) give_back(std::move(got));
         throw nb::python_error();
@@ -215,6 +223,20 @@ bool PyEngine::calls_python(std::size_t stage) const {
 
 double PyEngine::python_cpu() const {
   return callers_->cpu_seconds();
+}
+
+double PyEngine::native_delay() const {
+  const bool stopped = cpu_at_stop_ns_ != 0;
+  const std::int64_t now = stopped ? delay_at_stop_ns_.load() : engine_->pool_delay_ns();
+  return static_cast<double>(now - delay_at_start_ns_) * 1e-9;
+}
+
+double PyEngine::python_delay() const {
+  return callers_->delay_seconds();
+}
+
+double PyEngine::consumer_gil_wait() const {
+  return static_cast<double>(consumer_gil_ns_) * 1e-9;
 }
 
 double PyEngine::process_cpu() const {

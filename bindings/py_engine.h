@@ -68,8 +68,11 @@ class PyEngine {
   PipelineStats stats() const;
   double gil_wait(std::size_t stage) const;  // of a stage by its place in the flow
   bool calls_python(std::size_t stage) const;
-  double python_cpu() const;   // CPU time of the threads that call Python
-  double process_cpu() const;  // CPU time of the process, from start to stop
+  double python_cpu() const;         // CPU time of the threads that call Python
+  double python_delay() const;       // time in which these could have run but had no core
+  double native_delay() const;       // likewise, of native workers
+  double process_cpu() const;        // CPU time of the process, from start to stop
+  double consumer_gil_wait() const;  // time in which the consumer had its item but not the GIL
   std::vector<engine::FatalFailure> fatal_failures() const;
   std::size_t place_of(const engine::Stage* stage) const;
 
@@ -88,6 +91,8 @@ class PyEngine {
   std::deque<Delivery> given_back_;     // what was taken when a signal came
   std::atomic<bool> signalled_{false};  // there is some
   std::atomic<std::int64_t> cpu_at_start_ns_{0}, cpu_at_stop_ns_{0};
+  std::atomic<std::int64_t> delay_at_start_ns_{0}, delay_at_stop_ns_{0};
+  std::atomic<std::int64_t> consumer_gil_ns_{0};
 };
 
 }  // namespace penstock::bindings

@@ -6,7 +6,7 @@ namespace nb = nanobind;
 
 namespace penstock::bindings {
 
-nb::list stats_list(const PyEngine& engine) {
+nb::list stats_list(const PyEngine& engine, double memory_wait) {
   nb::list all;
   const PipelineStats stats = engine.stats();
   for (std::size_t i = 0; i < stats.stages.size(); ++i) {
@@ -40,7 +40,11 @@ nb::list stats_list(const PyEngine& engine) {
   sink["readiness"] = stats.sink.readiness();
   sink["seconds"] = stats.seconds;
   sink["python_cpu"] = engine.python_cpu();
+  sink["native_delay"] = engine.native_delay();
+  sink["python_delay"] = engine.python_delay();
+  sink["gil_wait"] = engine.consumer_gil_wait();
   sink["process_cpu"] = engine.process_cpu();
+  sink["memory_wait"] = memory_wait;
   all.append(sink);
   return all;
 }

@@ -8,6 +8,7 @@
 
 namespace penstock::bindings {
 
-nanobind::list stats_list(const PyEngine& engine);
+// `memory_wait`: of a loader, see DataRun.
+nanobind::list stats_list(const PyEngine& engine, double memory_wait = 0);
 
 }  // namespace penstock::bindings

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         mix,
         open,
     )
+    from penstock.insight import progress
 
 __version__: str = _core.version()
 
@@ -43,6 +44,7 @@ __all__ = [
     "from_list",
     "mix",
     "open",
+    "progress",
 ]
 
 
@@ -50,7 +52,8 @@ def __getattr__(name: str) -> Any:
     """Datasets, and NumPy with them, are loaded when first used: pipelines need neither."""
     if name not in __all__:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    value = getattr(importlib.import_module("penstock.data"), name)
+    room = "penstock.insight" if name == "progress" else "penstock.data"
+    value = getattr(importlib.import_module(room), name)
     globals()[name] = value
     return value
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/clock.h"
+
 namespace penstock::data {
 namespace {
 
@@ -50,7 +52,11 @@ Step Admission::operator()(Context& ctx) {
   }
   if (!waiting_) waiting_ = open();
   auto room = options_.budget->try_reserve(std::max<std::size_t>(bytes_, 1));
-  if (!room) return Step::blocked;
+  if (!room) {
+    if (options_.memory_wait) options_.memory_wait->begin(engine::now_ns());
+    return Step::blocked;
+  }
+  if (options_.memory_wait) options_.memory_wait->end(engine::now_ns());
   BatchPtr batch = std::move(waiting_);
   for (const SlotArray& slot : plan_->slots) {
     std::vector<std::int64_t> shape{static_cast<std::int64_t>(batch->rows.rows)};

@@ -19,6 +19,29 @@ std::size_t rows_travelling(std::size_t rows, int concurrency) {
   return std::clamp<std::size_t>(rows / (4 * static_cast<std::size_t>(concurrency)), 1, 32);
 }
 
+// What a stage does, from its steps: "read, decode_image jpg".
+std::string words(std::string first, std::initializer_list<std::span<const StepPtr>> steps) {
+  for (const std::span<const StepPtr> chain : steps) {
+    for (const StepPtr& step : chain) {
+      const std::string name = step->name();
+      if (!name.empty()) first += (first.empty() ? "" : ", ") + name;
+    }
+  }
+  return first;
+}
+
+std::string name_of_reading(const LoaderPlan& plan, bool streamed) {
+  const bool reads = !streamed && std::any_of(plan.sources.begin(), plan.sources.end(),
+                                              [](const auto& one) { return !one->elsewhere(); });
+  std::string name = reads ? "read" : "";
+  for (const auto& own : plan.own_steps) {
+    const std::string done = words("", {own});
+    if (!done.empty() && name.find(done) == std::string::npos) name += ", " + done;
+  }
+  name = words(std::move(name), {plan.segments[0].steps});
+  return name.empty() ? "rows" : name;
+}
+
 using RowFunction = std::function<void(Batch&, std::size_t)>;
 
 void add_row_stage(PipelineBuilder& builder, std::string name, int concurrency,
@@ -64,7 +87,9 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
   for (std::size_t i = 0; i < last; ++i) {
     const Segment& segment = plan.segments[i];
     if (i > 0 && !segment.steps.empty()) {
-      add_row_stage(builder, "steps " + std::to_string(i), std::max(1, options.threads), {},
+      const std::string name = words("", {segment.steps});
+      add_row_stage(builder, name.empty() ? "steps " + std::to_string(i) : name,
+                    std::max(1, options.threads), {},
                     [rows, i](Batch& batch, std::size_t row) { rows->steps(batch, row, i); });
     }
     if (!segment.call) continue;
@@ -108,7 +133,7 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
   }
   const std::size_t together = std::max<std::size_t>(plan->together, 1);
   builder.fill<BatchPtr>(
-      "rows",
+      name_of_reading(*plan, static_cast<bool>(options.stream)),
       [together](const BatchPtr& batch) { return (batch->work.size() + together - 1) / together; },
       [rows, together](BatchPtr& batch, std::size_t part) -> Status {
         const std::size_t first = part * together;

@@ -1,18 +1,21 @@
 // The loader: batches of a plan, in order, filled in place by the engine's workers.
 //
-//   admit -> rows -> collate -> the consumer
-//   admit -> rows -> [call -> steps]* -> gather -> collate -> the consumer
+//   admit -> read -> collate -> the consumer
+//   admit -> read -> [call -> steps]* -> gather -> collate -> the consumer
 //
 // `admit` opens one batch after the other as memory allows: it finds out which records belong to it
-// and sets aside room for its slots and its encoded bytes. `rows` reads each record and carries it
-// through the native steps, into its slot where that is known. A call into another language (a
-// Python function) splits the chain: from there on rows travel one by one, calls run on a lane of
-// their own, and `gather` waits for a batch's last row. `collate` closes holes and makes columns.
-// Errors stay with their rows: the consumer judges them when the batch is due.
+// and sets aside room for its slots and its encoded bytes. `read` reads each record and carries it
+// through the native steps, into its slot where that is known; both are called by what they do. A
+// call into another language (a Python function) splits the chain: from there on rows travel one by
+// one, calls run on a lane of their own, and `gather` waits for a batch's last row. `collate`
+// closes holes and makes columns. Errors stay with their rows: the consumer judges them when the
+// batch is due.
 //
 // Thread safety: see pipeline.h.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -24,16 +27,38 @@
 
 namespace penstock::data {
 
+// Time in which no batch could be begun because memory was spent. Written by `admit`, read by any
+// thread.
+class MemoryWait {
+ public:
+  void begin(std::int64_t now) noexcept {
+    if (since_ == 0) since_ = now;
+  }
+  void end(std::int64_t now) noexcept {
+    if (since_ == 0) return;
+    total_ += now - since_;
+    since_ = 0;
+  }
+  std::int64_t nanoseconds(std::int64_t now) const noexcept {
+    const std::int64_t since = since_;
+    return total_ + (since == 0 ? 0 : now - since);
+  }
+
+ private:
+  std::atomic<std::int64_t> total_{0}, since_{0};
+};
+
 struct RunOptions {
   Share share;
   std::uint64_t epoch = 0;
   std::uint64_t start = 0;  // position of the global order
   int prefetch = 2;
-  int threads = 1;                      // native workers, for steps between calls
-  std::shared_ptr<BufferPool> budget;   // for slots, and what else is accounted for
-  std::shared_ptr<BufferPool> encoded;  // for what is read: bounded by what was set aside
-  std::shared_ptr<Collator> collator;   // keeps the schema from run to run
-  std::shared_ptr<Lane> calls;          // where calls run
+  int threads = 1;                          // native workers, for steps between calls
+  std::shared_ptr<BufferPool> budget;       // for slots, and what else is accounted for
+  std::shared_ptr<BufferPool> encoded;      // for what is read: bounded by what was set aside
+  std::shared_ptr<MemoryWait> memory_wait;  // may be empty
+  std::shared_ptr<Collator> collator;       // keeps the schema from run to run
+  std::shared_ptr<Lane> calls;              // where calls run
   // Hands out batches whose rows are there already, in place of `admit`; runs on the lane for
   // calls.
   StepFunction stream;

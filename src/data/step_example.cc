@@ -33,6 +33,7 @@ Result<Value> value_of(const FeatureSpec& spec, FeatureValue& feature, const Buf
 class Example final : public RowStep {
  public:
   explicit Example(std::vector<FeatureSpec> specs) : parser_(std::move(specs)) {}
+  std::string name() const override { return "parse_example"; }
 
   Status run(const RowTask& task, Row& row) const override {
     Value* value = row.find("data");

@@ -35,6 +35,12 @@ class Image final : public RowStep {
  public:
   explicit Image(ImageWork work) : work_(std::move(work)) {}
 
+  std::string name() const override {
+    std::string name = "decode_image";
+    for (const ImageField& field : work_.fields) name += " " + field.name;
+    return name;
+  }
+
   Status run(const RowTask& task, Row& row) const override {
     media::RequestPlanner first(work_.crop, RandomStream(task.key, task.position, work_.ordinal));
     media::SharedPlanner planner(first);

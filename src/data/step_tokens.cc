@@ -26,6 +26,7 @@ void widen(std::span<const std::byte> from, std::int64_t* to) {
 class Tokens final : public RowStep {
  public:
   explicit Tokens(TokenWork work) : work_(std::move(work)) {}
+  std::string name() const override { return "widen " + work_.field; }
 
   Status run(const RowTask& task, Row& row) const override {
     Value* value = row.find(work_.field);

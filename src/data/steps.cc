@@ -123,6 +123,7 @@ class Decode final : public RowStep {
  public:
   using Function = Result<Value> (*)(const Bytes&);
   Decode(std::string field, Function decode) : field_(std::move(field)), decode_(decode) {}
+  std::string name() const override { return "decode " + field_; }
   Status run(const RowTask&, Row& row) const override {
     Value* value = row.find(field_);
     if (value == nullptr) return missing(field_, row);

@@ -34,6 +34,8 @@ class RowStep {
  public:
   virtual ~RowStep() = default;
   virtual Status run(const RowTask& task, Row& row) const = 0;
+  // For the name of the stage: "decode_image jpg". Empty: not worth a mention.
+  virtual std::string name() const { return {}; }
 };
 using StepPtr = std::shared_ptr<const RowStep>;
 

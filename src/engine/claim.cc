@@ -151,6 +151,7 @@ void Engine::resume(Stage& stage, Claim& claim) {
 void Engine::take_items(Stage& stage, int most, Claim& claim) {
   claim.what = Claim::What::items;
   claim.position = stage.items_in;
+  claim.taken = stage.in->popped();
   // A stage with many outputs per input takes one input and room for several outputs.
   const bool many = stage.spec.kind == Kind::stream;
   int n = std::min({stage.room(), most, stage.burst()});
@@ -189,6 +190,7 @@ void Engine::open_ticket(Stage& stage) {
     ticket = std::move(stage.spare.back());
     stage.spare.pop_back();
   }
+  ticket->taken = stage.in->popped();
   ticket->item = take_input(stage);
   ticket->error.reset();
   ticket->rows = 0;

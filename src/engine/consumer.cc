@@ -5,6 +5,7 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/fork.h"
+#include "engine/trace.h"
 
 namespace penstock::engine {
 
@@ -49,8 +50,11 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
       sink_->release(std::exchange(hand_.places, 0));  // it is empty
       if (back_to_wait && sink_->empty()) return {Delivery::Kind::timeout, {}, {}};
     }
+    const bool traced = tracing() && !stopping();
+    const std::int64_t began = left_at_;
     const bool ready = wait_for_item(hold, timeout);
     const bool stopped = stopping();
+    const std::uint64_t taken = sink_->popped();
     delivery = deliver();
     if (delivery.kind == Delivery::Kind::item && !stopped) {
       sink_stats_.requests++;
@@ -59,6 +63,7 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
     }
     plan_waiting();
     left_at_ = now_ns();
+    if (traced && tracing()) trace_consumer(began, taken);
     // A consumer that leaves the sink half full will be back before the workers run dry. If it
     // takes turns with them, it calls them when it has nothing left to do itself.
     leave(chores, takes_turns_ ? !sink_->empty() || hand_.places > 0
@@ -66,6 +71,20 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
   }
   carry_out(chores);
   return delivery;
+}
+
+// What the consumer has waited for, and what it has taken.
+void Engine::trace_consumer(std::int64_t began, std::uint64_t taken) const {
+  static const auto* name = new std::string("get_item");
+  TraceSlice slice;
+  slice.kind = TraceSlice::Kind::consumer;
+  slice.start = began;
+  slice.end = left_at_;
+  slice.name = name;
+  slice.position = sink_stats_.requests;
+  slice.count = static_cast<std::uint32_t>(sink_->popped() - taken);
+  slice.in = {taken, sink_->number, slice.count};
+  trace(slice);
 }
 
 // How long it is worth looking for an item before going to sleep, which costs more than a short

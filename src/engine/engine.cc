@@ -9,6 +9,7 @@
 
 #include "engine/clock.h"
 #include "engine/fork.h"
+#include "engine/trace.h"
 
 namespace penstock::engine {
 
@@ -42,7 +43,8 @@ void Claim::clear() {
   out.clear();
   held.clear();
   errors.clear();
-  source_done = epoch_end = ticket_done = uncounted = false;
+  source_done = epoch_end = ticket_done = uncounted = ran = false;
+  traced_until = 0;
 }
 
 Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOptions& options,
@@ -83,6 +85,7 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
     if (queue == nullptr) {
       queues_.push_back(std::make_unique<Queue>());
       queue = queues_.back().get();
+      queue->number = next_queue_number();
       if (edge.to == GraphSpec::kSink) {
         sink_ = queue;
       } else {

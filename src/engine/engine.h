@@ -12,6 +12,7 @@
 //   consumer.cc  the consumer's side of the sink
 //   engine.cc    life: start, stop, wake-ups
 //   statistics.cc
+//   trace.cc     what every thread did, on request
 #pragma once
 
 #include <array>
@@ -61,9 +62,12 @@ struct Claim {
   int budget = 0;              // outputs for which room is reserved
   std::uint64_t number = 0;    // of the first input, in the order window
   std::uint64_t position = 0;  // of the first input, among all that the stage has taken
+  std::uint64_t taken = 0;     // number of the first input in the queue before this stage
   std::int64_t started = 0;
-  std::int64_t ended = 0;  // 0: when it is published
-  bool quick = false;      // the stage's tasks are short: see Stage::quick
+  std::int64_t ended = 0;         // 0: when it is published
+  bool quick = false;             // the stage's tasks are short: see Stage::quick
+  bool ran = false;               // by run(); otherwise it is carried out elsewhere
+  std::int64_t traced_until = 0;  // rows are traced one by one, as far as this
   std::array<Item, Stage::kBurst> in;
   std::shared_ptr<ParkedTask> task;  // the one that goes on, for What::resumed
   OpenTicket* ticket = nullptr;
@@ -127,6 +131,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   PipelineStats stats() const;
   std::vector<FailureReport> failures() const;
   std::vector<FatalFailure> fatal_failures() const;
+  std::int64_t pool_delay_ns() const noexcept { return pool_->delay_ns(); }
   const std::vector<Stage*>& flow() const noexcept { return flow_; }  // names and order are fixed
 
   // For the worker pool: runs tasks of the native lane until there are none, or for a moment.
@@ -186,6 +191,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
 
   // publish.cc
   void publish(Claim& claim);
+  void settle(Claim& claim);
   void discard_results(Claim& claim);
   void choose_capacities(Stage& stage);
   void publish_tasks(Claim& claim);
@@ -209,6 +215,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void end_if_over(Stage& stage);
 
   // consumer.cc
+  void trace_consumer(std::int64_t began, std::uint64_t taken) const;
   void plan_waiting();
   bool wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout);
   void call_lanes_and_spin(std::unique_lock<Mutex>& hold, bool force, std::int64_t until);

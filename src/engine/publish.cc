@@ -2,10 +2,21 @@
 #include <algorithm>
 
 #include "engine/engine.h"
+#include "engine/trace.h"
 
 namespace penstock::engine {
 
 void Engine::publish(Claim& claim) {
+  if (!tracing()) {
+    settle(claim);
+    return;
+  }
+  TracedClaim traced(claim, claim.ended != 0 ? claim.ended : now());
+  settle(claim);
+  traced.published();
+}
+
+void Engine::settle(Claim& claim) {
   Stage& stage = *claim.stage;
   stage.running--;
   running_--;

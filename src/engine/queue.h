@@ -73,6 +73,12 @@ class Queue {
     return item;
   }
 
+  // For traces: how many have gone through, what they are numbered by, and what has come since.
+  std::uint64_t popped() const noexcept { return head_; }
+  void note_pushed() noexcept { noted_ = pushed(); }
+  std::uint64_t noted() const noexcept { return noted_; }
+  std::uint64_t pushed_since_note() const noexcept { return pushed() - noted_; }
+
   // For statistics: called by the reader before it takes something.
   void sample_size() noexcept {
     sampled_sum_ += static_cast<std::uint64_t>(size_);
@@ -86,9 +92,11 @@ class Queue {
   Stage* reader = nullptr;        // null: the consumer
   std::size_t ended = 0;          // producers that delivered their end
   std::vector<Stage*> waiting;    // producers at the barrier, one entry per edge
+  std::uint32_t number = 0;       // of this queue, among all of the process
 
  private:
   std::size_t mask() const noexcept { return ring_.size() - 1; }
+  std::uint64_t pushed() const noexcept { return head_ + static_cast<std::uint64_t>(size_); }
 
   std::vector<Item> ring_;
   std::size_t head_ = 0;
@@ -100,6 +108,7 @@ class Queue {
   int slack_ = 0;
   std::uint64_t sampled_sum_ = 0;
   std::uint64_t samples_ = 0;
+  std::uint64_t noted_ = 0;
 };
 
 }  // namespace penstock::engine

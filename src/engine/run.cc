@@ -5,6 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/engine.h"
+#include "engine/trace.h"
 
 namespace penstock::engine {
 
@@ -18,6 +19,20 @@ std::shared_ptr<ParkedTask> make_task(Engine& engine, Stage& stage) {
   task->engine = engine.weak_from_this();
   task->stage = &stage;
   return task;
+}
+
+// One slice for the rows since the last one.
+void trace_rows(Claim& claim, std::size_t first, std::size_t count) {
+  TraceSlice slice;
+  slice.kind = TraceSlice::Kind::rows;
+  slice.count = static_cast<std::uint32_t>(count);
+  slice.start = std::max(claim.started, claim.traced_until);
+  slice.end = claim.traced_until = now_ns();
+  slice.name = traced_name(*claim.stage);
+  slice.position = first;
+  slice.batch = claim.ticket->number;
+  slice.in = {claim.ticket->taken, claim.stage->in->number, 1};
+  trace(slice);
 }
 
 Step greedy(const Stage& stage, Context& ctx) {
@@ -47,6 +62,7 @@ Step Engine::call(Stage& stage, const StepFunction& step, Context& ctx) {
 }
 
 void Engine::run(Claim& claim, unsigned worker) {
+  claim.ran = true;
   if (claim.what == Claim::What::rows) {
     run_rows(claim, worker);
     return;
@@ -173,6 +189,7 @@ void Engine::run_rows(Claim& claim, unsigned worker) {
     }
     const std::size_t done = last - first;
     claim.rows_done += static_cast<int>(done);
+    if (tracing()) trace_rows(claim, first, done);
     if (ticket.left.fetch_sub(done, std::memory_order_acq_rel) == done) {
       claim.ticket_done = true;
       break;

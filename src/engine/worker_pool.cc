@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "engine/fork.h"
+#include "engine/thread_delay.h"
 
 namespace penstock {
 
@@ -48,7 +50,16 @@ void PoolState::detach(const Engine& engine) {
   }
 }
 
+std::int64_t PoolState::delay_ns() const noexcept {
+  std::int64_t ns = 0;
+  for (const auto& number : numbers_) {
+    if (number != 0) ns += thread_delay_ns(number);
+  }
+  return ns;
+}
+
 void PoolState::run(unsigned worker) {
+  numbers_[worker] = gettid();
   Claim claim;
   Parking::Place place;
   std::vector<std::shared_ptr<Engine>> engines;  // a copy, so that a turn takes no lock

@@ -17,11 +17,14 @@ class Engine;
 
 class PoolState final : public Lane {
  public:
-  explicit PoolState(unsigned threads) : threads_(threads) {}
+  explicit PoolState(unsigned threads) : threads_(threads), numbers_(threads) {}
 
   unsigned threads() const noexcept { return threads_; }
   bool idle() const noexcept override { return parking_.idle(); }
   void wake() noexcept override { parking_.wake_one(); }
+
+  // How long its threads could have run but had no core, since they were made. Reads files.
+  std::int64_t delay_ns() const noexcept;
 
   void attach(std::shared_ptr<Engine> engine);
   void detach(const Engine& engine);
@@ -31,6 +34,7 @@ class PoolState final : public Lane {
 
  private:
   const unsigned threads_;
+  std::vector<std::atomic<int>> numbers_;  // by which the system knows them
   Parking parking_;
   std::atomic<bool> ending_{false};
   std::atomic<std::uint64_t> version_{0};  // of the list

@@ -3,13 +3,15 @@
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import penstock.dataloader
+import penstock.insight
 import penstock.pipeline
 import penstock.source
 import pytest
 
-PACKAGES = [penstock.pipeline, penstock.source, penstock.dataloader]
+PACKAGES = [penstock.pipeline, penstock.source, penstock.dataloader, penstock.insight]
 MODULES = ["penstock.io", "penstock.ops", *(package.__name__ for package in PACKAGES)] + [
     module.name
     for package in PACKAGES
@@ -19,7 +21,8 @@ NEED_TORCH = ["penstock.dataloader._torch_loader", "penstock.dataloader._process
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name: str) -> None:
+def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     if name in NEED_TORCH:
         pytest.importorskip("torch", reason="PyTorch is not installed")
     module = importlib.import_module(name)

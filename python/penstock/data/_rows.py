@@ -82,7 +82,7 @@ class Call:
     def __init__(self, step: Map | Filter, seed: int, ordinal: int, loop: EventLoop) -> None:
         self.with_row = False
         self.concurrency: int | None = None
-        self.name = f"{'map' if isinstance(step, Map) else 'filter'}({name_of(step.fn)})"
+        self.name = f"{'map' if isinstance(step, Map) else 'filter'} {name_of(step.fn)}"
         self.with_row = wants_rng(step.fn)
         call = _caller(step, loop)
         if isinstance(step, Filter):

@@ -231,6 +231,17 @@ class Loader:
         head = f"Loader of {self.dataset!r}"
         return f"{head}\n{table(stages)}" if stages else head
 
+    def progress(self) -> Iterator[Any]:
+        """The batches, with a bar on standard error if that is a terminal; see `ps.progress`.
+
+        >>> import penstock as ps
+        >>> for batch in ps.from_list(range(8)).batch(4).loader().progress():
+        ...     pass
+        """
+        from penstock.insight import progress
+
+        return progress(self)
+
     def report(self, path: str) -> None:
         """Writes one HTML page: the verdict, the flow, waits and memory over time, errors."""
         from penstock.insight import report

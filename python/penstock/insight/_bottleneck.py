@@ -3,13 +3,15 @@
 The rule, in the order in which it is applied:
 
 1. A consumer that hardly ever waits is slower than the data: there is nothing to win.
-2. Batches that are not begun because memory is spent: memory.
+2. Batches that are not begun because memory is spent, while workers lack input: memory.
 3. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
-4. Why it is slow follows from CPU time. Several Python calls may run, but the threads that make
-   them use one core together: the GIL. All cores are busy, with our work or that of others: CPU.
-   Native workers that are busy and use little CPU wait for reads: disk. Otherwise it could do more
-   at a time: concurrency; a source cannot, it is asked for one item after the other.
+4. Why it is slow follows from CPU time, and from the time in which threads could run but had no
+   core, so that other programs do not change the answer. Several Python calls may run, and their
+   threads want one core all the time, but by far not as many as there are calls: the GIL. All cores
+   are wanted, by our work or that of others: CPU. Native workers that are busy and use little CPU
+   wait for reads: disk. Otherwise it could do more at a time: concurrency; a source cannot, it is
+   asked for one item after the other.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ Kind = Literal["consumer", "memory", "source", "cpu", "gil", "disk", "concurrenc
 _NO_WAIT = 0.05  # a consumer that waits for less of its time does not wait
 _FULL = 0.85  # so much of what there is counts as all of it
 _GOOD_PART = 0.1  # of the work of the stage that does most
+_SPENT = 0.3  # of the time: so long without memory is worth a word
+_NO_INPUT = 0.15  # of the time: workers that lack input for longer could do more
+_OTHERS = 0.6  # of the cores: who gets less, though it wants them all, shares them with others
+_HELD_BACK = 0.7  # calls that want less of the cores they may use together wait for one another
 _NATIVE_AT_REST = 0.5  # native work that uses less CPU than this share of its time waits for reads
 
 
@@ -48,17 +54,16 @@ class Bottleneck:
 def bottleneck(
     stats: Sequence[StageStats],
     *,
-    memory_waits: float = 0.0,
+    memory_waits: float | None = None,
     cores: int | None = None,
-    load: float | None = None,
 ) -> Bottleneck:
     """The bottleneck of a pipeline or a loader, from its statistics.
 
     Args:
         stats: As `Pipeline.stats()` gives them, the sink last.
-        memory_waits: Seconds in which a batch was not begun for want of memory.
+        memory_waits: Seconds in which a batch was not begun for want of memory; None: as the
+            statistics of a loader say.
         cores: How many there are; None: as many as this process may use.
-        load: How many threads want to run on the machine; None: the load of the last minute.
 
     >>> from penstock.insight import bottleneck
     >>> from penstock.pipeline import PipelineBuilder
@@ -80,7 +85,7 @@ def bottleneck(
     if elapsed <= 0 or not any(one.tasks for one in stages):
         return Bottleneck("unknown", None, 0.0, "Nothing has run yet.", "Read some batches first.")
     cores = cores or len(os.sched_getaffinity(0))
-    wait = min(sink.waiting / elapsed, 1.0)
+    wait = min((sink.waiting + sink.gil_wait) / elapsed, 1.0)
     if wait < _NO_WAIT:
         return Bottleneck(
             "consumer",
@@ -89,7 +94,11 @@ def bottleneck(
             f"The data keeps up: the consumer waited {wait:.0%} of the time.",
             "A faster loader would not show.",
         )
-    if memory_waits > 0.3 * elapsed:
+    most = max(one.task_seconds for one in stages)
+    workers = [one for one in stages if one.task_seconds >= _GOOD_PART * most]
+    slowest = min(workers, key=lambda one: (one.waiting + one.blocked, -one.task_seconds))
+    memory_waits = sink.memory_wait if memory_waits is None else memory_waits
+    if memory_waits > _SPENT * elapsed and slowest.waiting > _NO_INPUT * elapsed:
         return Bottleneck(
             "memory",
             stages[0].name,
@@ -98,11 +107,7 @@ def bottleneck(
             "the ceiling was reached.",
             "Raise memory=, or hold fewer batches.",
         )
-    most = max(one.task_seconds for one in stages)
-    workers = [one for one in stages if one.task_seconds >= _GOOD_PART * most]
-    slowest = min(workers, key=lambda one: (one.waiting + one.blocked, -one.task_seconds))
-    load = os.getloadavg()[0] if load is None else load
-    return _why(slowest, stages, sink, wait, cores, load)
+    return _why(slowest, stages, sink, wait, cores)
 
 
 def _why(
@@ -111,14 +116,18 @@ def _why(
     sink: StageStats,
     wait: float,
     cores: int,
-    load: float,
 ) -> Bottleneck:
     elapsed, name = sink.elapsed, slowest.name
     of_all = slowest.task_seconds / max(sum(one.task_seconds for one in stages), 1e-9)
     at_work = slowest.task_seconds / elapsed
     python_cores = sink.python_cpu / elapsed
+    python_wanted = sink.python_cpu + sink.python_delay
     about = f"The consumer waited {wait:.0%} of the time."
-    if slowest.python and slowest.concurrency > 1 < cores and _FULL < python_cores < 1.3:
+    if (
+        slowest.python
+        and slowest.concurrency > 1
+        and _FULL * elapsed < python_wanted < _HELD_BACK * slowest.concurrency * elapsed
+    ):
         return Bottleneck(
             "gil",
             name,
@@ -128,16 +137,24 @@ def _why(
             "More threads do not help. Use a native op, a function that lets go of the GIL, or a "
             "process pool as the stage's executor.",
         )
-    resting = not slowest.python and sink.process_cpu < _NATIVE_AT_REST * slowest.task_seconds
+    delay = sink.python_delay + sink.native_delay
+    at_work_or_due = sink.process_cpu + sink.native_delay
+    resting = not slowest.python and at_work_or_due < _NATIVE_AT_REST * slowest.task_seconds
     native = 0.0 if slowest.python or resting else slowest.task_seconds
-    if max(sink.process_cpu, native) > _FULL * cores * elapsed:
+    if max(sink.process_cpu + delay, native) > _FULL * cores * elapsed:
+        others = sink.process_cpu < _OTHERS * cores * elapsed and delay > sink.process_cpu
         return Bottleneck(
             "cpu",
             name,
             wait,
-            f"{about} All {cores} cores are busy, {of_all:.0%} of the work is {name}.",
-            "Make that stage cheaper (smaller pictures, exact=False, a native op), or use more "
-            "cores.",
+            f"{about} Other programs keep the cores busy: this one used "
+            f"{sink.process_cpu / elapsed:.1f} of {cores}, and {name} waited for its turn."
+            if others
+            else f"{about} All {cores} cores are busy, {of_all:.0%} of the work is {name}.",
+            "Measure again when they are done."
+            if others
+            else "Make that stage cheaper (smaller pictures, exact=False, a native op), or use "
+            "more cores.",
         )
     if slowest is stages[0]:
         return Bottleneck(
@@ -148,15 +165,6 @@ def _why(
             f"second and is asked for the next one all the time.",
             "Let it give names or positions only, and do the work in a stage behind it, several at "
             "a time; or merge several sources.",
-        )
-    if resting and load > 1.5 * cores:
-        return Bottleneck(
-            "cpu",
-            name,
-            wait,
-            f"{about} Other programs keep the cores busy (load {load:.1f} on {cores} cores), so "
-            f"{name} waits for its turn.",
-            "Measure again when they are done.",
         )
     if resting:
         return Bottleneck(

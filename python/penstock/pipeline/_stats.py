@@ -32,7 +32,7 @@ class StageStats:
     queue_mean: float = 0.0
     """How many items the next stage found waiting, on average."""
     gil_wait: float = 0.0
-    """Time spent waiting for the GIL before its tasks."""
+    """Time spent waiting for the GIL before its tasks; for the sink: with an item at hand."""
     python: bool = False
     """Its tasks call Python."""
     elapsed: float = 0.0
@@ -40,8 +40,14 @@ class StageStats:
     """For the sink: the share of requests that found an item waiting."""
     python_cpu: float = 0.0
     """For the sink: CPU time of the threads that call Python."""
+    python_delay: float = 0.0
+    """For the sink: time in which these threads could have run but had no core."""
+    native_delay: float = 0.0
+    """For the sink: the same of native workers."""
     process_cpu: float = 0.0
     """For the sink: CPU time of the whole process, since the start."""
+    memory_wait: float = 0.0
+    """For the sink of a loader: time in which no batch could be begun for want of memory."""
 
     @property
     def throughput(self) -> float:
@@ -75,7 +81,11 @@ def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[Sta
             elapsed=elapsed,
             readiness=sink["readiness"],
             python_cpu=sink["python_cpu"],
+            python_delay=sink["python_delay"],
+            native_delay=sink["native_delay"],
+            gil_wait=sink["gil_wait"],
             process_cpu=sink["process_cpu"],
+            memory_wait=sink["memory_wait"],
         )
     )
     return stats

@@ -586,3 +586,12 @@ class DataRun:
 
 def batches_of(rank: int, world: int, batch: int, ends: str, length: int | None, start: int) -> int | None:
     """How many batches a rank has; None: endless."""
+
+def start_trace(slices: int) -> None:
+    """Records the last slices of each thread."""
+
+def write_trace(path: str) -> None:
+    """Ends the trace and writes it."""
+
+def drop_trace() -> None:
+    """Ends the trace, if there is one."""

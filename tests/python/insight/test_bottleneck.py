@@ -4,8 +4,10 @@ import hashlib
 import time
 from dataclasses import replace
 
+import numpy as np
+import penstock as ps
 import pytest
-from penstock import ops
+from penstock import io, ops
 from penstock.insight import bottleneck
 from penstock.pipeline import PipelineBuilder, StageStats
 
@@ -26,14 +28,13 @@ def stage(name, busy, concurrency=1, waiting=0.0, blocked=0.0, python=True):
     )
 
 
-def sink(waiting, python_cpu=0.0, process_cpu=0.0):
+def sink(waiting, **times):
     return StageStats(
         name="sink",
         waiting=waiting,
         elapsed=10.0,
         readiness=0.0,
-        python_cpu=python_cpu,
-        process_cpu=process_cpu,
+        **times,
     )
 
 
@@ -81,9 +82,9 @@ def test_all_cores_busy_is_cpu():
 
 def test_native_work_without_cpu_time_waits_for_reads():
     stages = [stage("src", 0.1, blocked=9.8), stage("fetch", 39.0, 4, python=False)]
-    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4, load=1.0)
+    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4)
     assert (found.kind, found.stage) == ("disk", "fetch")
-    found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4, load=9.0)
+    found = bottleneck([*stages, sink(9.0, process_cpu=9.0, native_delay=29.0)], cores=4)
     assert found.kind == "cpu"
     assert "Other programs" in found.reason
 
@@ -94,9 +95,49 @@ def test_a_source_that_is_asked_all_the_time():
     assert (found.kind, found.stage) == ("source", "src")
 
 
+def test_python_calls_that_wait_for_cores_are_not_held_back_by_the_gil():
+    stages = [stage("src", 0.1, blocked=9.8), stage("op", 39.0, concurrency=4)]
+    times = {"python_cpu": 9.9, "process_cpu": 10.0, "python_delay": 28.0}
+    found = bottleneck([*stages, sink(9.0, **times)], cores=4)
+    assert (found.kind, found.stage) == ("cpu", "op")
+    found = bottleneck([*stages, sink(9.0, python_cpu=4.0, python_delay=9.0)], cores=4)
+    assert found.kind == "gil"  # also where others take half of the core it could have
+
+
 def test_memory_that_is_spent():
-    stages = [stage("admit", 0.1, blocked=9.0), stage("rows", 5.0, waiting=4.0, python=False)]
+    stages = [stage("admit", 0.1, blocked=9.0), stage("read", 5.0, waiting=4.0, python=False)]
     assert bottleneck([*stages, sink(9.0)], memory_waits=6.0).kind == "memory"
+    assert bottleneck([*stages, sink(9.0, memory_wait=6.0)]).kind == "memory"
+    busy = [stages[0], stage("read", 19.0, 2, waiting=0.2, python=False)]
+    found = bottleneck([*busy, sink(9.0, memory_wait=6.0, process_cpu=19.0)], cores=2)
+    assert found.kind == "cpu"  # more batches at a time would change nothing
+
+
+def test_a_loader_counts_its_waits_for_memory():
+    def slow(sample):
+        time.sleep(0.004)
+        return sample
+
+    data = np.zeros((32, 100_000), np.uint8)
+    plan = ps.from_arrays(x=data).map(slow, concurrency=4).batch(2)
+    for memory, waits in (("450KB", True), ("1GB", False)):
+        loader = plan.loader(threads=2, memory=memory)
+        for _ in loader:
+            pass
+        assert (loader.stats()["stages"][-1].memory_wait > 0.02) is waits
+
+
+def test_the_stages_of_a_loader_say_what_they_do():
+    def augment(sample):
+        return sample
+
+    picture = bytes(io.encode_image(np.zeros((8, 8, 3), np.uint8), "png"))
+    data = ps.from_list([{"png": picture, "cls": b"3"}] * 4)
+    loader = data.decode_image("png", size=(4, 4)).decode("cls").map(augment).batch(2).loader()
+    assert len(list(loader)) == 2
+    names = [one.name for one in loader.stats()["stages"]]
+    assert "decode_image png, decode cls" in names
+    assert any(name.startswith("map ") and name.endswith("augment") for name in names)
 
 
 def test_nothing_to_say_before_anything_has_run():
