@@ -107,6 +107,7 @@ class _Slow(http.server.BaseHTTPRequestHandler):
     """A server far away: every answer takes its time."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer leaves at once
     body = b""
 
     def do_HEAD(self) -> None:

@@ -53,7 +53,7 @@ def test_demo_takes_a_folder_of_images(tmp_path: Path, capsys: pytest.CaptureFix
     assert "70 samples with" in capsys.readouterr().out
     assert page.exists()
     assert main(["demo", str(tmp_path / "nothing")]) == 1
-    assert "nothing" in capsys.readouterr().out
+    assert "nothing" in capsys.readouterr().err
 
 
 def test_doctor_says_what_the_machine_can_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,3 +79,62 @@ def test_doctor_measures_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture
     assert measured["rate"] > 0
     assert main(["doctor", str(tmp_path / "nothing")]) == 1
     assert "nothing" in capsys.readouterr().err
+
+
+def test_the_help_of_every_command_shows_an_example_and_the_exit_codes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    names = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert {"version", "demo", "bench", "doctor", "index"} <= set(names)
+    for name in names:
+        with pytest.raises(SystemExit) as stop:
+            main([name, "--help"])
+        assert stop.value.code == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"example: penstock {name}" in text
+        assert "exit codes: 0 done" in text
+
+
+def test_bench_measures_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--seconds", "0.05"]) == 0
+    text = capsys.readouterr().out
+    for words in ("decode a JPEG", "crop to 224x224", "images/s", "CPU s per 1000"):
+        assert words in text
+    assert main(["bench", "--seconds", "0.05", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cores"] >= 1
+    assert all(one["rate"] > 0 for one in found["figures"])
+
+
+def test_bench_takes_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((50, 3)))
+    assert main(["bench", str(tmp_path / "x.npy"), "--seconds", "0.05", "--json"]) == 0
+    (figure,) = json.loads(capsys.readouterr().out)["figures"]
+    assert figure["unit"] == "samples"
+
+
+@pytest.mark.parametrize("command", ["demo", "bench", "doctor", "index"])
+def test_what_cannot_be_done_is_exit_code_1_and_said(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(tmp_path / "nothing.tar")]) == 1
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    for arguments in (["nonsense"], ["index"], ["bench", "--seconds", "many"]):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 2
+
+
+def test_an_interrupted_command_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    from penstock import bench
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "run", interrupted)
+    assert main(["bench"]) == 130

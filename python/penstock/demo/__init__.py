@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -46,10 +47,10 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
             loader = data.loader(on_error="skip")
             images = _run(console, loader)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
-            console.print(f"[bold red]penstock demo: {error}[/bold red]")
+            print(f"penstock demo: {error}", file=sys.stderr)
             return 1
         if images == 0:
-            console.print("[bold red]penstock demo: there is no sample in it[/bold red]")
+            print("penstock demo: there is no sample in it", file=sys.stderr)
             return 1
         console.print(f"Headspace, with a training step of {_STEP * 1e3:.0f} ms ...")
         found = insight.headspace(loader, _step, batches=20, phases=2, warmup=1)
