@@ -16,7 +16,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger("penstock.pipeline")
 
 _compact: bool | None = None
-_repeated: Counter[tuple[str, int]] = Counter()
+_repeated: Counter[str] = Counter()
 
 
 def setting(name: str) -> str | None:
@@ -92,13 +92,13 @@ def create_task(
             return
         place = _place_of(error)
         if suppress_repeated_logs and place is not None:
-            at = (place.filename, place.lineno or 0)
+            at = f"{place.filename}:{place.lineno}:{place.name}"
             _repeated[at] += 1
             count = _repeated[at]
             if count == suppression_threshold:
-                _LOG.warning("Errors are repeated at %s:%d, holding on logging.", *at)
+                _LOG.warning("Errors are repeated at %s, holding on logging.", at)
             elif count > suppression_threshold and count % suppression_warning_interval == 0:
-                _LOG.warning("%d errors were logged at %s:%d.", count, *at)
+                _LOG.warning("%d errors were logged at %s.", count, at)
             if count >= suppression_threshold:
                 return
         log_failure(done.get_name(), error)

@@ -121,3 +121,37 @@ def nested_routes(p):
     outer = p.PathVariants(lambda x: x % 2, [[inner], [p.Pipe(lambda x: -x)]])
     found = drain(built(p, [outer]))
     return sorted(found["items"]), found["raised"]
+
+
+@program
+def a_merge_op_that_sees_epochs(p):
+    async def together(info, inputs, output):
+        marks = None
+        while True:
+            items = [await queue.get() for queue in inputs]
+            if any(p.is_eof(item) for item in items):
+                return
+            if all(p.is_epoch_end(item) for item in items):
+                marks = items[0]
+                await output.put(marks)
+            else:
+                await output.put(tuple(items))
+
+    def endless(items):
+        return p.PipelineConfig(p.SourceConfig(items, continuous=True), [], p.SinkConfig(1))
+
+    merge = p.Merge([endless("ab"), endless([1, 2])], op=together)
+    pipeline = p.build_pipeline(p.PipelineConfig(merge, [], p.SinkConfig(3)), num_threads=2)
+    with pipeline.auto_stop():
+        return [list(pipeline) for _ in range(2)]
+
+
+@program
+def a_failure_in_one_of_several_merged_pipelines(p):
+    def bad(x):
+        raise ValueError("bad")
+
+    merge = p.Merge([part(p, [1, 2], p.Pipe(bad, max_failures=0)), part(p, [3, 4])])
+    definition = p.PipelineConfig(merge, [p.Pipe(abs)], p.SinkConfig(9))
+    found = drain(p.build_pipeline(definition, num_threads=2))
+    return found["raised"]

@@ -1,6 +1,7 @@
 """Queues, and settings for all pipelines."""
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 
 import pytest
@@ -167,3 +168,68 @@ def starting_twice(p):
 def names_of_configs(p):
     stages = [p.Pipe(abs), p.Pipe(odd_fails, name="mine"), p.Aggregate(2), p.Disaggregate()]
     return [stage.name for stage in stages], repr(stages[2]), repr(stages[3])
+
+
+@program
+def create_task_holds_back_what_is_repeated(p):
+    async def bad():
+        raise ValueError("bad")
+
+    async def main():
+        for i in range(9):
+            options = {"suppression_threshold": 3, "suppression_warning_interval": 4}
+            task = p.create_task(bad(), name=f"task{i}", suppress_repeated_logs=True, **options)
+            await asyncio.wait([task])
+
+    asyncio.run(main())
+
+
+@program
+def create_task_and_cancelled_tasks(p):
+    async def main():
+        for log in (True, False):
+            task = p.create_task(asyncio.sleep(60), name=f"nap {log}", log_cancelled=log)
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+
+    asyncio.run(main())
+
+
+@program
+def statistics_as_values(p):
+    numbers = [0.1 * i for i in range(9)]
+    queue = p.QueuePerfStats(2.0, 10, *numbers[:7])
+    task = p.TaskPerfStats(3, 1, 0.1, 0.2, 0.3)
+    info = p.StageInfo(1, "2", "name", 4)
+    return queue.qps, vars(queue), vars(task), str(info), str(p.StageInfo(1, "2", "name"))
+
+
+@program
+def intervals_of_hooks_and_queues(p):
+    tasks, queues = [], []
+
+    class Hook(p.TaskStatsHook):
+        async def interval_stats_callback(self, stats):
+            tasks.append(stats.num_tasks)
+
+        def _log_stats(self, stats):
+            tasks.append(("all", stats.num_tasks, stats.num_failures))
+
+    class Queue(p.StatsQueue):
+        async def interval_stats_callback(self, stats):
+            queues.append((self.info.stage_name, sorted(vars(stats))))
+
+    def queue(info, *, buffer_size=1):
+        return Queue(info, buffer_size=buffer_size, interval=0.05)
+
+    def nap(x):
+        time.sleep(0.03)
+        return odd_fails(x)
+
+    options = {"queue_class": queue, "task_hook_factory": lambda info: [Hook(info, 0.1)]}
+    found = drain(built(p, [p.Pipe(nap)], **options))
+    laps = [one for one in tasks if isinstance(one, int)]
+    assert laps
+    assert sum(laps) <= 10
+    return found["items"], tasks[-1], sorted({name for name, _ in queues}), queues[0][1]

@@ -9,6 +9,7 @@ import programs_hooks
 import programs_joins
 import programs_mixed
 import programs_outputs
+import programs_random
 import programs_settings
 import pytest
 from both import outcome, package, reference_needed
@@ -42,6 +43,7 @@ PIPELINES = programs(
     programs_mixed,
     programs_settings,
 )
+PIPELINES += programs_random.PROGRAMS
 
 
 @pytest.mark.parametrize("path", ["native", "loop"])

@@ -1,6 +1,7 @@
 """Programs move over by changing an import: every public name is where the reference has it."""
 
 import importlib
+import inspect
 from types import FunctionType
 
 import pytest
@@ -66,3 +67,49 @@ def test_annotations_with_parameters_are_accepted():
     assert program.__annotations__["return"].__origin__ is Pipeline
     assert AggregateConfig[int] is not None
     assert SinkConfig[int](3).buffer_size == 3
+
+
+# What is made by builders only, and names whose things are not there or not needed here.
+OTHER = {"Pipeline", "PyTorchDataLoader", "SharedMemoryRingBuffer", "SharedMemorySegmentPool"}
+
+
+def functions(thing):
+    """A callable and its public methods, by name."""
+    yield "", thing
+    if isinstance(thing, type):
+        for name, method in vars(thing).items():
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                yield name, method
+
+
+def arguments(function):
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+@pytest.mark.skipif(spdl is None, reason="spdl is not installed")
+@pytest.mark.parametrize(
+    "module",
+    [*NAMES, "source", "source.utils", "source.local_directory", "source.imagenet", "dataloader"],
+)
+def test_arguments_and_methods_have_the_same_names(module):
+    theirs, ours = (importlib.import_module(f"{name}.{module}") for name in ("spdl", "penstock"))
+    missing = []
+    for name in set(theirs.__all__) - OTHER:
+        thing = getattr(theirs, name, None)
+        if not callable(thing) or name.endswith("subinterpreter"):
+            continue
+        for method, function in functions(thing):
+            here = getattr(ours, name)
+            here = getattr(here, method, None) if method else here
+            given = arguments(here)
+            takes_all = any(one.kind is one.VAR_KEYWORD for one in given.values())
+            if here is None:
+                missing.append(f"{name}.{method}")
+            elif not takes_all:
+                missing += [
+                    f"{name}.{method}({one})" for one in set(arguments(function)) - set(given)
+                ]
+    assert missing == []
