@@ -6,8 +6,10 @@
 namespace penstock::bindings {
 
 // void bind_<room>(nanobind::module_& m);  defined in <room>.cc, called in module.cc
+void bind_audio(nanobind::module_& m);
 void bind_core(nanobind::module_& m);
 void bind_data(nanobind::module_& m);
+void bind_data_media(nanobind::module_& m);
 void bind_formats(nanobind::module_& m);
 void bind_image(nanobind::module_& m);
 void bind_npy(nanobind::module_& m);

@@ -17,6 +17,7 @@
 #include "data_run.h"
 #include "data_values.h"
 #include "errors.h"
+#include "finish.h"
 #include "formats/open.h"
 #include "formats/tokens/tokens.h"
 #include "image_request.h"
@@ -191,23 +192,6 @@ void bind_leaf(nb::module_& m) {
       .def(
           "name", [](const Leaf& leaf, std::uint64_t i) { return leaf.source->name(i); },
           "record"_a);
-}
-
-// How images lie in a batch, as Python gives it: channels, layout, dtype, mean, std.
-using Finish = std::tuple<int, std::string, std::string, std::vector<double>, std::vector<double>>;
-
-FinishSpec finish_of(const Finish& finish) {
-  const auto& [channels, layout, dtype, mean, std] = finish;
-  static const std::map<std::string_view, ImageLayout> layouts = {{"NHWC", ImageLayout::hwc},
-                                                                  {"NCHW", ImageLayout::chw}};
-  FinishSpec spec;
-  spec.height = spec.width = 1;
-  spec.channels = channels;
-  spec.layout = named(layouts, layout, "layout");
-  spec.type = must(dtype_named(dtype));
-  must(check(spec));
-  if (!mean.empty() || !std.empty()) must(normalise(spec, mean, std));
-  return spec;
 }
 
 // (name, mode, interpolation or None, finish or None) of each field.

@@ -206,7 +206,12 @@ nb::object to_python(const data::Value& value) {
   struct Visitor {
     nb::object operator()(std::monostate) const { return nb::none(); }
     nb::object operator()(const Bytes& bytes) const { return view_of(bytes); }
-    nb::object operator()(const Text& text) const { return text_of(text); }
+    nb::object operator()(const Text& text) const {
+      if (text.owner) {  // a str of the user's own, or bytes that were found to be text
+        if (nb::object object = held(text.owner); PyUnicode_Check(object.ptr())) return object;
+      }
+      return text_of(text);
+    }
     nb::object operator()(std::int64_t number) const { return nb::int_(number); }
     nb::object operator()(double number) const { return nb::float_(number); }
     nb::object operator()(bool truth) const { return nb::bool_(truth); }
@@ -245,7 +250,17 @@ data::Value to_value(nb::handle object) {
     if (overflow == 0) return std::int64_t{number};
     return hold(object);
   }
-  if (PyUnicode_Check(raw)) return hold(object);
+  if (PyUnicode_Check(raw)) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(raw, &size);
+    if (text == nullptr) {  // surrogates
+      PyErr_Clear();
+      return hold(object);
+    }
+    return Text{Bytes{{reinterpret_cast<const std::byte*>(text), static_cast<std::size_t>(size)},
+                      Buffer(),
+                      hold(object)}};
+  }
   if (is_bytes_like(object)) {
     Py_buffer view;
     if (PyObject_GetBuffer(raw, &view, PyBUF_SIMPLE) != 0) {

@@ -42,9 +42,11 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_transform(m);
   penstock::bindings::bind_image(m);
   penstock::bindings::bind_video(m);
+  penstock::bindings::bind_audio(m);
   penstock::bindings::bind_formats(m);
   penstock::bindings::bind_tfrecord(m);
   penstock::bindings::bind_npy(m);
   penstock::bindings::bind_data(m);
+  penstock::bindings::bind_data_media(m);
   penstock::bindings::bind_trace(m);
 }

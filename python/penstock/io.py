@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
+from penstock._audio import AudioInfo, Samples, audio_info, load_audio
 from penstock._image_request import (
     MAX_PIXELS,
     Box,
@@ -37,12 +38,15 @@ from penstock._tfrecord import (
 from penstock._video import Frames, Video, VideoInfo, load_video, sample_video, video_info
 
 __all__ = [
+    "AudioInfo",
     "Frames",
     "ImageInfo",
+    "Samples",
     "TFRecordWriter",
     "TFRecords",
     "Video",
     "VideoInfo",
+    "audio_info",
     "decode_image",
     "decode_image_batch",
     "decode_image_fields",
@@ -51,6 +55,7 @@ __all__ = [
     "image_info",
     "iter_tar",
     "iter_tfrecord",
+    "load_audio",
     "load_image",
     "load_npy",
     "load_npz",

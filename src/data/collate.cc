@@ -97,17 +97,26 @@ Result<Tensor> stack(Batch& batch, const std::string& name, const std::vector<st
 Result<Tensor> stack_images(Batch& batch, const std::string& name, FinishSpec spec,
                             const std::vector<std::size_t>& kept) {
   const Dims& shape = array_at(batch, kept[0], name).shape();
-  spec.height = shape[0], spec.width = shape[1], spec.channels = static_cast<int>(shape[2]);
+  const std::size_t first = shape.rank() - 3;  // a video has frames before that
+  spec.height = shape[first], spec.width = shape[first + 1];
+  spec.channels = static_cast<int>(shape[first + 2]);
   if (const Status ok = check(spec); !ok) return ok.error();
-  const Dims image = spec.layout == ImageLayout::hwc ? shape : Dims{shape[2], shape[0], shape[1]};
+  const std::size_t frames = first == 0 ? 1 : static_cast<std::size_t>(shape[0]);
+  Dims image = shape;
+  if (spec.layout == ImageLayout::chw) {
+    image[first] = spec.channels, image[first + 1] = spec.height, image[first + 2] = spec.width;
+  }
   Result<Tensor> made = make_array(batch, spec.type, with_rows(kept.size(), image));
   if (!made) return made;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const Result<Tensor> pixels = array_at(batch, kept[i], name).clone();
     if (!pixels) return pixels;
     const std::uint8_t* row = pixels->data<std::uint8_t>();
-    for (std::int64_t y = 0; y < spec.height; ++y, row += spec.width * spec.channels) {
-      finish_row(spec, row, y, made->raw() + i * spec.bytes());
+    for (std::size_t frame = 0; frame < frames; ++frame) {
+      std::byte* const to = made->raw() + (i * frames + frame) * spec.bytes();
+      for (std::int64_t y = 0; y < spec.height; ++y, row += spec.width * spec.channels) {
+        finish_row(spec, row, y, to);
+      }
     }
   }
   return made;
@@ -119,7 +128,8 @@ Status finish_images(Batch& batch, const std::string& name, FinishSpec spec,
   for (const std::size_t row : kept) {
     Value& value = *batch.work[row].row.find(name);
     const Tensor* array = std::get_if<Tensor>(&value);
-    if (array == nullptr || array->dtype() != DType::uint8 || array->rank() != 3) continue;
+    if (array == nullptr || array->dtype() != DType::uint8) continue;
+    if (array->rank() != 3 && array->rank() != 4) continue;
     Result<Tensor> made = stack_images(batch, name, spec, {row});
     if (made) made = made->row(0);
     if (!made) return std::move(made).error();
@@ -225,7 +235,8 @@ void Collator::learn(const Row& row) {
       kind.dtype = array->dtype();
       kind.shape = array->shape();
       const auto image = options_.images.find(field.name);
-      const bool pixels = kind.dtype == DType::uint8 && kind.shape.rank() == 3;
+      const bool pixels =
+          kind.dtype == DType::uint8 && (kind.shape.rank() == 3 || kind.shape.rank() == 4);
       if (image != options_.images.end() && pixels) kind.finish = image->second;
       const std::size_t element = kind.finish ? size_of(kind.finish->type) : 1;
       if (kind.gather == Gather::stack) bytes += array->nbytes() * element;

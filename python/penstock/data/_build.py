@@ -9,6 +9,7 @@ from typing import Any
 from penstock import _core
 from penstock._image_request import make_request
 from penstock._npy import load_npy, load_npz
+from penstock.data._clips import add_audio, add_video
 from penstock.data._plan import (
     CHANNELS,
     Arrays,
@@ -16,7 +17,9 @@ from penstock.data._plan import (
     Cached,
     Concat,
     Decode,
+    DecodeAudio,
     DecodeImage,
+    DecodeVideo,
     Items,
     Leaf,
     Map,
@@ -181,7 +184,7 @@ def make_rows(
                 _add(plan, step, ordinal, seed, threads, None, batch)
         own = (*(leaf.source.steps if isinstance(leaf.source, Cached) else ()), *leaf.steps)
         for i, step in enumerate(own):
-            if isinstance(step, DecodeImage):
+            if isinstance(step, DecodeImage | DecodeVideo):
                 _note_images(plan, step, _after((*own[i + 1 :], *steps), 0), batch)
     plan.native.leaf = None
     if any(isinstance(leaf.source, Items) for leaf in leaves(node)):
@@ -190,7 +193,7 @@ def make_rows(
         plan.native.fetch(fetcher(node), wanted or default_concurrency(threads))
     last_call = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
     for i, step in enumerate(steps):
-        if isinstance(step, DecodeImage):
+        if isinstance(step, DecodeImage | DecodeVideo):
             _note_images(plan, step, _after(steps, i + 1), batch)
         final = _after(steps, i + 1) if i > last_call and batch is not None else None
         _add(plan, step, ordinal, seed, threads, final, batch)
@@ -244,10 +247,16 @@ def _numbers(values: float | Iterable[float] | None) -> list[float]:
     return [float(value) for value in values]
 
 
-def _note_images(plan: RowPlan, step: DecodeImage, final: _Names, batch: Batch | None) -> None:
+def _note_images(
+    plan: RowPlan, step: DecodeImage | DecodeVideo, final: _Names, batch: Batch | None
+) -> None:
     if batch is None:
         return
-    for field, mode in zip(step.fields, step.modes, strict=True):
+    if isinstance(step, DecodeVideo):
+        fields: Iterable[tuple[str, str]] = [(step.field, step.mode)]
+    else:
+        fields = zip(step.fields, step.modes, strict=True)
+    for field, mode in fields:
         name = final(field)
         if name is not None and CHANNELS[mode] > 0:
             finish = _finish(batch, name, mode)
@@ -290,6 +299,18 @@ def _add(
         options: Any = dict(step.options)
         request = make_request("RGB", step.size, step.crop, step.exact, step.flip, **options)
         native.image(fields, request, ordinal.take() if step.random else 0, step.box or "")
+    elif isinstance(step, DecodeVideo):
+        name = final(step.field) if final is not None else None
+        slot = None
+        if name is not None and batch is not None and step.size is not None:
+            listed = batch.gather(name) != "stack"
+            slot = None if listed else _finish(batch, name, step.mode)
+        first = 0
+        if step.random:
+            first, _ = ordinal.take(), ordinal.take()  # of the crop, and of the choice of frames
+        add_video(native, step, first, slot)
+    elif isinstance(step, DecodeAudio):
+        add_audio(native, step, ordinal.take() if step.random else 0)
     elif isinstance(step, Decode):
         for field, kind in step.fields:
             native.decode(field, kind)

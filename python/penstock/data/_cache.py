@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from penstock import _core
 from penstock.data._plan import (
     Cached,
+    DecodeAudio,
     DecodeImage,
+    DecodeVideo,
     Items,
     Leaf,
     Node,
@@ -55,10 +57,10 @@ def _check(leaf: Leaf, steps: Sequence[Step]) -> None:
     for step in steps:
         if is_python(step):
             raise PlanError("cache: put map() and filter() after cache()")
-        if isinstance(step, DecodeImage) and step.random:
+        if isinstance(step, DecodeImage | DecodeVideo | DecodeAudio) and step.random:
             raise PlanError(
-                "cache: a random crop or flip would be the same in each epoch; put it after "
-                "cache(), which then keeps the files' bytes"
+                "cache: a random crop, flip or choice would be the same in each epoch; put it "
+                "after cache(), which then keeps the files' bytes"
             )
 
 

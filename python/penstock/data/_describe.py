@@ -7,7 +7,9 @@ from penstock.data._plan import (
     Cached,
     Concat,
     Decode,
+    DecodeAudio,
     DecodeImage,
+    DecodeVideo,
     Filter,
     Items,
     Leaf,
@@ -99,6 +101,13 @@ def step(one: Step) -> str:
         crop = "" if one.crop is None else f", crop={one.crop}"
         flip = "" if one.flip == 0 else f", flip={one.flip}"
         return f"decode_image({', '.join(one.fields)}{size}{crop}{flip})"
+    if isinstance(one, DecodeVideo):
+        size = "" if one.size is None else f", size={one.size}"
+        crop = "" if one.crop is None else f", crop={one.crop}"
+        return f"decode_video({one.field}, {one.num_frames} frames, {one.sampling}{size}{crop})"
+    if isinstance(one, DecodeAudio):
+        said = [(name, value) for name, value in one.options if value is not None]
+        return f"decode_audio({', '.join([one.field, *(f'{k}={v}' for k, v in said)])})"
     if isinstance(one, Map):
         return f"map({name_of(one.fn)})"
     assert isinstance(one, Filter)

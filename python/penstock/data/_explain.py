@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.data import _describe
-from penstock.data._plan import Batch, DecodeImage, Items, Stream, is_python, leaves
+from penstock.data._plan import Batch, DecodeImage, DecodeVideo, Items, Stream, is_python, leaves
 from penstock.data._ranks import Rank, from_environment
 from penstock.data._rows import name_of
 
@@ -46,7 +46,12 @@ def _rows(dataset: Dataset) -> list[str]:
     last_call = max((i for i, one in enumerate(dataset._steps) if is_python(one)), default=-1)
     for i, step in enumerate(dataset._steps):
         words = _describe.step(step)
-        if isinstance(step, DecodeImage) and step.size and i > last_call and dataset._batch:
+        if (
+            isinstance(step, DecodeImage | DecodeVideo)
+            and step.size
+            and i > last_call
+            and dataset._batch
+        ):
             words += " -> slot"
         if not is_python(step):
             chain.append(words)

@@ -8,7 +8,9 @@ from penstock import _core
 from penstock.data._plan import (
     Cached,
     Decode,
+    DecodeAudio,
     DecodeImage,
+    DecodeVideo,
     Filter,
     Items,
     Leaf,
@@ -23,6 +25,9 @@ from penstock.data._plan import (
 Fields = list[str] | None
 
 IMAGES = ("image", "jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif", "ppm", "pgm", "pnm")
+VIDEOS = ("video", "mp4", "mkv", "webm", "mov", "avi", "m4v", "ts", "mpg", "mpeg", "ogv")
+SOUNDS = ("audio", "wav", "flac", "mp3", "m4a", "aac", "ogg", "opus", "oga")
+EXTENSIONS = {"image": IMAGES, "video": VIDEOS, "audio": SOUNDS}
 KINDS = ("cls", "json", "txt", "npy")
 
 
@@ -52,6 +57,14 @@ def after(fields: Fields, steps: Sequence[Step]) -> Fields:
             need(fields, step.fields, "decode_image")
             if step.box is not None and step.box not in fields:
                 fields = [*fields, step.box]
+        elif isinstance(step, DecodeVideo):
+            need(fields, [step.field], "decode_video")
+            added = [name for name in (step.damaged, step.indices) if name is not None]
+            fields = [*fields, *(name for name in added if name not in fields)]
+        elif isinstance(step, DecodeAudio):
+            need(fields, [step.field], "decode_audio")
+            if step.rate is not None and step.rate not in fields:
+                fields = [*fields, step.rate]
     return fields
 
 
@@ -75,14 +88,16 @@ def need(fields: Fields, names: object, step: str) -> None:
             raise PlanError(f"{step}: there is no field '{name}'; there are: {', '.join(fields)}")
 
 
-def image_field(fields: Fields) -> str:
-    """The one field that holds an image by its name."""
+def field_of(kind: str, fields: Fields) -> str:
+    """The one field that holds an image, a video or audio by its name."""
     if fields is None:
-        raise PlanError("decode_image: say which field holds the image; after a map none is known")
-    found = [name for name in fields if name.rsplit(".", 1)[-1].lower() in IMAGES]
+        raise PlanError(
+            f"decode_{kind}: say which field holds the {kind}; after a map none is known"
+        )
+    found = [name for name in fields if name.rsplit(".", 1)[-1].lower() in EXTENSIONS[kind]]
     if len(found) != 1:
         raise PlanError(
-            f"decode_image: say which field holds the image: {len(found)} of them look like one "
+            f"decode_{kind}: say which field holds the {kind}: {len(found)} of them look like one "
             f"({', '.join(found) or 'none'} of {', '.join(fields)})"
         )
     return found[0]

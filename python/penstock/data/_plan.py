@@ -64,6 +64,40 @@ class DecodeImage:
 
 
 @dataclass(frozen=True)
+class DecodeVideo:
+    field: str
+    num_frames: int
+    size: tuple[int, int] | None
+    crop: Any
+    flip: float
+    sampling: str
+    stride: int
+    mode: str
+    indices: str | None
+    damaged: str | None
+    stream: int | None
+    ffmpeg_threads: int
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def random(self) -> bool:
+        chance = self.crop == "random_resized" or 0 < self.flip < 1
+        return chance or self.sampling != "uniform"
+
+
+@dataclass(frozen=True)
+class DecodeAudio:
+    field: str
+    start: Any
+    rate: str | None
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def random(self) -> bool:
+        return isinstance(self.start, str)
+
+
+@dataclass(frozen=True)
 class Map:
     fn: Callable[..., Any]
     concurrency: int | None = None
@@ -75,7 +109,18 @@ class Filter:
     fn: Callable[..., Any]
 
 
-Step: TypeAlias = Select | Rename | Decode | ParseExample | WidenTokens | DecodeImage | Map | Filter
+Step: TypeAlias = (
+    Select
+    | Rename
+    | Decode
+    | ParseExample
+    | WidenTokens
+    | DecodeImage
+    | DecodeVideo
+    | DecodeAudio
+    | Map
+    | Filter
+)
 
 CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 

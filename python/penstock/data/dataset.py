@@ -19,6 +19,7 @@ from penstock.data._checks import (
     checked_seed,
     checked_whole,
 )
+from penstock.data._clips import audio_step, video_step
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
 from penstock.data._images import image_step
@@ -308,7 +309,7 @@ class Dataset:
         self._before_batch("decode_image")
         names = [field] if isinstance(field, str) else list(field or ())
         if not names:
-            names = [_fields.image_field(self._known_fields())]
+            names = [_fields.field_of("image", self._known_fields())]
         options |= {"resize_short": resize_short, "scale": scale, "ratio": ratio}
         return self._worked(
             image_step(names, size, crop, flip, mode, interpolation, exact, box, options)
@@ -353,11 +354,98 @@ class Dataset:
         ]
         return made
 
-    def decode_audio(self, *args: Any, **options: Any) -> Dataset:
-        raise NotImplementedError("decode_audio() is not there yet")
+    def decode_video(
+        self,
+        field: str | None = None,
+        num_frames: int = 8,
+        size: tuple[int, int] | None = None,
+        crop: Literal["random_resized", "center"] | tuple[int, int, int, int] | None = None,
+        flip: float = 0.0,
+        *,
+        sampling: Literal["uniform", "random", "clip"] = "uniform",
+        stride: int = 1,
+        mode: str = "RGB",
+        indices: str | None = None,
+        damaged: str | None = None,
+        stream: int | None = None,
+        ffmpeg_threads: int = 1,
+        **options: Any,
+    ) -> Dataset:
+        """Takes frames of videos: uint8, frames x height x width x channels.
 
-    def decode_video(self, *args: Any, **options: Any) -> Dataset:
-        raise NotImplementedError("decode_video() is not there yet")
+        Args:
+            field: Holds the bytes of a file, or its name; left out: the one that holds a video by
+                its name.
+            num_frames: How many. A clip that is too short gives frames several times.
+            sampling: "uniform": the middles of equal parts; "random": a random frame of each part;
+                "clip": neighbours `stride` frames apart, from a random one on.
+            size, crop, flip: As for decode_image; all frames of a clip share them.
+            indices: The name of a field for the numbers of the frames.
+            damaged: The name of a field for how many of them the decoder knows to be damaged; with
+                ``strict=True`` such a sample fails instead.
+
+        The others, and what else is taken (``rotate``, ``strict``, ``resize_short``, ...), are
+        those of :class:`penstock.io.Video`. With a `size`, batch() gives layout and dtype.
+        """
+        self._before_batch("decode_video")
+        name = field or _fields.field_of("video", self._known_fields())
+        return self._worked(
+            video_step(
+                name,
+                num_frames,
+                size,
+                crop,
+                flip,
+                sampling,
+                stride,
+                mode,
+                indices,
+                damaged,
+                stream,
+                ffmpeg_threads,
+                options,
+            )
+        )
+
+    def decode_audio(
+        self,
+        field: str | None = None,
+        start: float | Literal["random"] | None = None,
+        duration: float | None = None,
+        sample_rate: int | None = None,
+        channels: int | Sequence[int] | None = None,
+        dtype: Literal["float32", "int16"] = "float32",
+        *,
+        layout: Literal["CT", "TC"] = "CT",
+        rate: str | None = None,
+        exact: bool = True,
+        strict: bool = False,
+        stream: int | None = None,
+    ) -> Dataset:
+        """Decodes audio: channels x samples.
+
+        Args:
+            field: Holds the bytes of a file, or its name; left out: the one that holds audio by its
+                name.
+            start: In seconds; "random": a part of `duration` seconds at a random place.
+            rate: The name of a field for the sample rate.
+
+        The others are those of :func:`penstock.io.load_audio`. Sounds of different lengths are
+        batched with ``batch(collate={field: "pad"})``, "ragged" or "list".
+        """
+        self._before_batch("decode_audio")
+        name = field or _fields.field_of("audio", self._known_fields())
+        options = {
+            "duration": duration,
+            "sample_rate": sample_rate,
+            "channels": channels if channels is None or isinstance(channels, int) else (*channels,),
+            "dtype": dtype,
+            "layout": layout,
+            "exact": exact,
+            "strict": strict,
+            "stream": stream,
+        }
+        return self._worked(audio_step(name, start, rate, options))
 
     # Batches.
 

@@ -106,6 +106,8 @@ struct Sound {
   std::int64_t tag = -1;
   std::int64_t samples = 0;
   int channels = 0, sample_rate = 0;
+  std::int64_t skip_front = 0, skip_back = 0;  // how many are padding, as far as the decoder knows
+  bool discard = false;                        // all of them: an edit list cuts them off
   bool damaged = false;
 };
 

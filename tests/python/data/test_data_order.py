@@ -254,12 +254,3 @@ def test_a_billion_samples_start_as_fast_as_ten():
     batch = next(iter(loader))
     assert len(set(batch["data"].tolist())) == 64
     loader.close()
-
-
-def test_what_is_not_there_yet_says_so():
-    for call in (
-        lambda: items(3).decode_audio(),
-        lambda: items(3).decode_video(),
-    ):
-        with pytest.raises(NotImplementedError):
-            call()

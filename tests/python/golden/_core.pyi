@@ -352,6 +352,19 @@ class ClipIterator:
 
     def __next__(self) -> Any: ...
 
+class AudioOptions:
+    """What of a sound, and how; see penstock.io.load_audio."""
+
+    def __init__(self, *, start: float, duration: float | None, sample_rate: int, channels: int, select: Sequence[int], dtype: str, channels_first: bool, stream: int, strict: bool, partial: bool, exact: bool) -> None: ...
+
+def audio_info(source: Any, stream: int) -> dict[str, Any]:
+    """What an audio file's header says."""
+
+def load_audio(source: Any, options: AudioOptions) -> tuple[Any, int, float, int, Exception | None]:
+    """
+    Samples, their rate, where they begin, damages, and what ended them early.
+    """
+
 class Records:
     """Records of files, by number."""
 
@@ -586,6 +599,12 @@ class DataRun:
 
 def batches_of(rank: int, world: int, batch: int, ends: str, length: int | None, start: int) -> int | None:
     """How many batches a rank has; None: endless."""
+
+def add_video_step(plan: RowPlan, field: str, request: ImageRequest, frames: int, sampling: str, stride: int, ordinal: int, stream: int, threads: int, numbers: str, damaged: str, finish: tuple[int, str, str, Sequence[float], Sequence[float]] | None) -> None:
+    """Frames of a clip; see penstock.data.Dataset.decode_video."""
+
+def add_audio_step(plan: RowPlan, field: str, options: AudioOptions, random_start: bool, ordinal: int, rate: str) -> None:
+    """Samples of a file; see penstock.data.Dataset.decode_audio."""
 
 def start_trace(slices: int) -> None:
     """Records the last slices of each thread."""

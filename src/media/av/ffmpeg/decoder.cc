@@ -34,6 +34,9 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
   context_->thread_count = std::max(options_.threads, 1);
   context_->pkt_timebase = tick;
   context_->max_pixels = options_.max_pixels;
+  context_->err_recognition = AV_EF_CRCCHECK;
+  // Padding is left out by who knows where a part begins.
+  if (options_.kind == Kind::audio) context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
   if (const int opened = avcodec_open2(context_.get(), codec, nullptr); opened < 0) {
     context_.reset();
     return Error(opened == AVERROR(ENOMEM) ? Code::out_of_memory : Code::corrupt,

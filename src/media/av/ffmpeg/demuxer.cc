@@ -146,7 +146,10 @@ Status Demuxer::choose_stream() {
       number >= 0 && (format_->streams[number]->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
   if (number < 0 || cover) {
     const std::string what = video ? "video" : "audio";
-    return Error(Code::not_found,
+    if (format_->nb_streams == 0 && !messages_.first.empty()) {
+      return failed(AVERROR_INVALIDDATA, "find a stream in it");
+    }
+    return Error(Code::invalid_argument,
                  options_.stream < 0
                      ? "there is no " + what + " in it"
                      : "stream " + std::to_string(options_.stream) + " is not one of " + what)
@@ -224,8 +227,31 @@ Result<bool> Demuxer::read(Packet& packet) {
   packet.key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
   packet.discard = (packet_->flags & AV_PKT_FLAG_DISCARD) != 0;
   packet.corrupt = (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
+  if (options_.kind == Kind::audio) {
+    measure(packet);
+    return true;
+  }
   packet.hidden = !io_->blank() && is_hidden(*packet_, stream_->codecpar->codec_id);
   return true;
+}
+
+// How many samples the packet holds, and how many of them are padding.
+void Demuxer::measure(Packet& packet) const {
+  AVCodecParameters& is = *stream_->codecpar;
+  packet.samples = av_get_audio_frame_duration2(&is, packet_->size);
+  if (packet.samples <= 0) {
+    packet.samples = av_rescale_q(packet_->duration, stream_->time_base, {1, is.sample_rate});
+  }
+  std::size_t size = 0;
+  const std::uint8_t* skip =
+      av_packet_get_side_data(packet_.get(), AV_PKT_DATA_SKIP_SAMPLES, &size);
+  if (skip == nullptr || size < 8) return;
+  const auto number = [skip](int at) {
+    return std::int64_t(skip[at]) | std::int64_t(skip[at + 1]) << 8 |
+           std::int64_t(skip[at + 2]) << 16 | std::int64_t(skip[at + 3]) << 24;
+  };
+  packet.skip_front = number(0);
+  packet.skip_back = number(4);
 }
 
 void Demuxer::read_blank(bool blank) {

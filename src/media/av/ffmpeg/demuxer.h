@@ -36,6 +36,7 @@ class Demuxer {
   void close() noexcept;
   Status choose_stream();
   void describe();
+  void measure(Packet& packet) const;
   Error failed(int code, const char* doing);
   static int refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
 

@@ -47,6 +47,11 @@ class SwrResampler final : public Resampler {
   const AVFrame& frame_;
 };
 
+std::int64_t little_endian(const std::uint8_t* four) {
+  return std::int64_t(four[0]) | std::int64_t(four[1]) << 8 | std::int64_t(four[2]) << 16 |
+         std::int64_t(four[3]) << 24;
+}
+
 }  // namespace
 
 Sound sound_of(const AVFrame& frame, bool damaged) {
@@ -55,7 +60,13 @@ Sound sound_of(const AVFrame& frame, bool damaged) {
   sound.samples = frame.nb_samples;
   sound.channels = frame.ch_layout.nb_channels;
   sound.sample_rate = frame.sample_rate;
+  sound.discard = (frame.flags & AV_FRAME_FLAG_DISCARD) != 0;
   sound.damaged = damaged;
+  if (const AVFrameSideData* skip = av_frame_get_side_data(&frame, AV_FRAME_DATA_SKIP_SAMPLES);
+      skip != nullptr && skip->size >= 8) {
+    sound.skip_front = little_endian(skip->data);
+    sound.skip_back = little_endian(skip->data + 4);
+  }
   return sound;
 }
 
@@ -84,6 +95,8 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
   int set = swr_alloc_set_opts2(&made, &to, format, rate, &from, AVSampleFormat(frame.format),
                                 frame.sample_rate, 0, nullptr);
   SwrPtr context(made);
+  // A mix never gets louder than what it is made of: two channels become their mean.
+  if (set >= 0) set = av_opt_set_double(context.get(), "rematrix_maxval", 1.0, 0);
   if (set >= 0) set = swr_init(context.get());
   av_channel_layout_uninit(&from);
   av_channel_layout_uninit(&to);

@@ -1,0 +1,78 @@
+// Steps that decode clips, added to the plan of a dataset.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "data/step_media.h"
+#include "data_run.h"
+#include "errors.h"
+#include "finish.h"
+#include "image_request.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace penstock::bindings {
+namespace {
+
+void add_video(PlanBuilder& plan, std::string field, const ImageRequest& request,
+               std::int64_t frames, const std::string& sampling, std::int64_t stride,
+               std::uint32_t ordinal, int stream, int threads, std::string numbers,
+               std::string damaged, const std::optional<Finish>& finish) {
+  static const std::map<std::string_view, data::Sampling> samplings = {
+      {"uniform", data::Sampling::uniform},
+      {"random", data::Sampling::random},
+      {"clip", data::Sampling::clip}};
+  plan.heavy = true;
+  data::VideoWork work;
+  work.field = std::move(field);
+  work.options.stream = stream;
+  work.options.ffmpeg_threads = threads;
+  work.options.max_pixels = request.options.max_pixels;
+  work.paint.crop = request.crop;
+  work.paint.mode = request.options.mode;
+  work.rotate = request.options.apply_orientation;
+  work.strict = request.options.strict;
+  work.frames = frames;
+  work.sampling = named(samplings, sampling, "sampling");
+  work.stride = stride;
+  work.ordinal = ordinal;
+  work.numbers = std::move(numbers);
+  work.damaged = std::move(damaged);
+  if (request.crop.size) {
+    const std::int64_t h = request.crop.size->height, w = request.crop.size->width;
+    const std::int64_t c = channels_of(request.options.mode);
+    if (finish) {
+      work.paint.finish = finish_of(*finish);
+      work.array = plan.slots.size();
+      plan.slots.push_back({work.paint.finish.type, work.paint.finish.layout == ImageLayout::hwc
+                                                        ? Dims{frames, h, w, c}
+                                                        : Dims{frames, c, h, w}});
+    } else {
+      plan.row_bytes += static_cast<std::size_t>(frames * h * w * c);
+    }
+  }
+  plan.add(must(data::video_step(std::move(work))));
+}
+
+void add_audio(PlanBuilder& plan, std::string field, const AudioOptions& options, bool random_start,
+               std::uint32_t ordinal, std::string rate) {
+  plan.heavy = true;
+  data::AudioWork work{std::move(field), options, std::move(rate), random_start, ordinal};
+  plan.add(must(data::audio_step(std::move(work))));
+}
+
+}  // namespace
+
+void bind_data_media(nb::module_& m) {
+  m.def("add_video_step", &add_video, "plan"_a, "field"_a, "request"_a, "frames"_a, "sampling"_a,
+        "stride"_a, "ordinal"_a, "stream"_a, "threads"_a, "numbers"_a, "damaged"_a,
+        "finish"_a.none(), "Frames of a clip; see penstock.data.Dataset.decode_video.");
+  m.def("add_audio_step", &add_audio, "plan"_a, "field"_a, "options"_a, "random_start"_a,
+        "ordinal"_a, "rate"_a, "Samples of a file; see penstock.data.Dataset.decode_audio.");
+}
+
+}  // namespace penstock::bindings

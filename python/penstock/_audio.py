@@ -1,0 +1,151 @@
+"""Samples of audio files; :mod:`penstock.io` is where users find this."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+
+SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
+SampleType: TypeAlias = Literal["float32", "int16"]
+Layout: TypeAlias = Literal["CT", "TC"]
+
+
+class AudioInfo(NamedTuple):
+    """What an audio file's header says."""
+
+    container: str
+    """As FFmpeg calls it."""
+    codec: str
+    sample_rate: int
+    channels: int
+    layout: str
+    """"mono", "stereo", "5.1", ..."""
+    bits: int
+    """Of a sample in the file; 0 where that has no meaning."""
+    duration: float
+    """Seconds, as the container says; 0 where it does not."""
+
+
+class Samples(NDArray[Any]):
+    """Samples as an array, (channels, samples), that knows what they are."""
+
+    sample_rate: int
+    start: float
+    """Of the first sample, in seconds."""
+    damaged: int
+    """How often the decoder has noticed damage."""
+    error: Exception | None
+    """What ended the sound early, with ``on_error="partial"``."""
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        self.sample_rate = getattr(made_from, "sample_rate", 0)
+        self.start = getattr(made_from, "start", 0.0)
+        self.damaged = getattr(made_from, "damaged", 0)
+        self.error = getattr(made_from, "error", None)
+
+
+def audio_info(src: SoundLike, *, stream: int | None = None) -> AudioInfo:
+    """Reads what an audio file is; nothing of it is decoded.
+
+    Args:
+        src: A path, a URL, or the bytes of a file.
+        stream: The number of the stream in the file; None: the best one.
+
+    >>> from penstock import io
+    >>> io.audio_info("speech.flac").sample_rate  # doctest: +SKIP
+    16000
+    """
+    return AudioInfo(**_core.audio_info(_place(src), -1 if stream is None else stream))
+
+
+def load_audio(
+    src: SoundLike,
+    start: float | None = None,
+    duration: float | None = None,
+    sample_rate: int | None = None,
+    channels: int | Sequence[int] | None = None,
+    dtype: SampleType = "float32",
+    *,
+    layout: Layout = "CT",
+    exact: bool = True,
+    strict: bool = False,
+    on_error: Literal["raise", "partial"] = "raise",
+    stream: int | None = None,
+) -> Samples:
+    """Decodes a sound, or a part of it: (channels, samples).
+
+    A part is equal to a full decode that is cut at the same place: its first sample is number
+    round(start * rate). Delay and padding of encoders are left out where the file names them.
+
+    Args:
+        src: A path, a URL, or the bytes of a file, which are borrowed.
+        start, duration: In seconds; None: from the beginning, to the end.
+        sample_rate: Resampled to this one by libswresample; the part is cut out first.
+        channels: 1: the mean of all (weighted as usual where there are more than two); another
+            number: mixed to so many; a list: these channels of the file; None: as they are.
+        dtype: "float32", in -1 to 1, or "int16".
+        layout: "CT" is (channels, samples), "TC" (samples, channels).
+        exact: False lets AAC and Opus begin a little before the part instead of at the beginning
+            of the file: faster; sounds that a decoder makes of chance (noise) may differ.
+        strict: Damage that the decoder notices raises; else `damaged` counts it.
+        on_error: "raise", or "partial": what comes before a place that cannot be read is kept, and
+            `error` says what happened.
+        stream: The number of the stream in the file; None: the best one.
+
+    >>> from penstock import io
+    >>> second = io.load_audio("speech.flac", start=10, duration=1)  # doctest: +SKIP
+    >>> second.shape, second.sample_rate  # doctest: +SKIP
+    ((1, 16000), 16000)
+    """
+    if on_error not in ("raise", "partial"):
+        raise ValueError(f'on_error must be "raise" or "partial", not {on_error}')
+    options = audio_options(
+        start, duration, sample_rate, channels, dtype, layout, exact, strict, stream, on_error
+    )
+    samples, rate, begins, damaged, error = _core.load_audio(_place(src), options)
+    made = samples.view(Samples)
+    made.sample_rate, made.start, made.damaged, made.error = rate, begins, damaged, error
+    return made  # type: ignore[no-any-return]
+
+
+def audio_options(
+    start: float | None,
+    duration: float | None,
+    sample_rate: int | None,
+    channels: int | Sequence[int] | None,
+    dtype: str,
+    layout: str,
+    exact: bool,
+    strict: bool,
+    stream: int | None,
+    on_error: str = "raise",
+) -> _core.AudioOptions:
+    if layout not in ("CT", "TC"):
+        raise ValueError(f'layout must be "CT" or "TC", not {layout}')
+    if channels == 0 or sample_rate == 0:
+        raise ValueError("channels and sample_rate are 1 or more")
+    select = [int(one) for one in channels] if isinstance(channels, Sequence | np.ndarray) else []
+    count = channels if isinstance(channels, int) else 0
+    return _core.AudioOptions(
+        start=0.0 if start is None else float(start),
+        duration=None if duration is None else float(duration),
+        sample_rate=0 if sample_rate is None else sample_rate,
+        channels=count,
+        select=select,
+        dtype=dtype,
+        channels_first=layout == "CT",
+        stream=-1 if stream is None else stream,
+        strict=strict,
+        partial=on_error == "partial",
+        exact=exact,
+    )
+
+
+def _place(src: SoundLike) -> Any:
+    return os.fspath(src) if isinstance(src, os.PathLike) else src

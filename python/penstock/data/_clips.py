@@ -1,0 +1,112 @@
+"""The arguments of decode_video and decode_audio, checked, and how C++ gets them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import _core
+from penstock._audio import audio_options
+from penstock._image_request import make_request
+from penstock.data._plan import DecodeAudio, DecodeVideo, PlanError
+
+MODES = ("RGB", "RGBA", "BGR", "L")
+SAMPLINGS = ("uniform", "random", "clip")
+
+Finish = tuple[int, str, str, list[float], list[float]]
+
+
+def video_step(
+    field: str,
+    num_frames: int,
+    size: Any,
+    crop: Any,
+    flip: float,
+    sampling: str,
+    stride: int,
+    mode: str,
+    indices: str | None,
+    damaged: str | None,
+    stream: int | None,
+    ffmpeg_threads: int,
+    options: dict[str, Any],
+) -> DecodeVideo:
+    if mode not in MODES:
+        raise PlanError(f"decode_video: mode {mode!r} is not one of {', '.join(MODES)}")
+    if sampling not in SAMPLINGS:
+        raise PlanError(f"decode_video: sampling {sampling!r} is not one of {', '.join(SAMPLINGS)}")
+    if num_frames < 1 or stride < 1:
+        raise PlanError("decode_video: num_frames and stride are 1 or more")
+    if not 0 <= flip <= 1:
+        raise PlanError(f"decode_video: flip is {flip}; it is a probability")
+    for reserved in ("seed", "epoch"):
+        if reserved in options:
+            raise PlanError(f"decode_video: {reserved} is an argument of loader()")
+    step = DecodeVideo(
+        field=field,
+        num_frames=int(num_frames),
+        size=None if size is None else (int(size[0]), int(size[1])),
+        crop=crop,
+        flip=float(flip),
+        sampling=sampling,
+        stride=int(stride),
+        mode=mode,
+        indices=indices,
+        damaged=damaged,
+        stream=stream,
+        ffmpeg_threads=ffmpeg_threads,
+        options=tuple(sorted(options.items())),
+    )
+    try:
+        _request(step)
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"decode_video: {error}") from None
+    return step
+
+
+def _request(step: DecodeVideo) -> _core.ImageRequest:
+    options: Any = {"strict": False} | dict(step.options)
+    if "rotate" in options:
+        options["orientation"] = options.pop("rotate")
+    mode: Any = step.mode
+    return make_request(mode, step.size, step.crop, True, step.flip, **options)
+
+
+def add_video(plan: _core.RowPlan, step: DecodeVideo, ordinal: int, finish: Finish | None) -> None:
+    _core.add_video_step(
+        plan,
+        step.field,
+        _request(step),
+        step.num_frames,
+        step.sampling,
+        step.stride,
+        ordinal,
+        -1 if step.stream is None else step.stream,
+        step.ffmpeg_threads,
+        step.indices or "",
+        step.damaged or "",
+        finish,
+    )
+
+
+def audio_step(field: str, start: Any, rate: str | None, options: dict[str, Any]) -> DecodeAudio:
+    if isinstance(start, str) and start != "random":
+        raise PlanError(f'decode_audio: start is {start!r}; give seconds, or "random"')
+    if start == "random" and options.get("duration") is None:
+        raise PlanError('decode_audio: start="random" needs a duration')
+    step = DecodeAudio(field, start, rate, tuple(sorted(options.items())))
+    try:
+        _audio_options(step)
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"decode_audio: {error}") from None
+    return step
+
+
+def _audio_options(step: DecodeAudio) -> _core.AudioOptions:
+    options: Any = dict(step.options)
+    return audio_options(None if step.random else step.start, **options)
+
+
+def add_audio(plan: _core.RowPlan, step: DecodeAudio, ordinal: int) -> None:
+    _core.add_audio_step(
+        plan, step.field, _audio_options(step), step.random, ordinal, step.rate or ""
+    )

@@ -1,0 +1,47 @@
+// Audio: samples of a file, or of a part of it, into memory of the row.
+#include "data/step_media.h"
+#include "media/audio/load.h"
+#include "media/image/shared_crop.h"
+
+namespace penstock::data {
+namespace {
+
+class AudioStep final : public RowStep {
+ public:
+  explicit AudioStep(AudioWork work) : work_(std::move(work)) {}
+
+  Status run(const RowTask& task, Row& row) const override {
+    Value* value = row.find(work_.field);
+    auto source = clip_source(value, work_.field, "decode_audio", row);
+    if (!source) return std::move(source).error();
+    Result<Audio> audio = load(task, *std::move(source));
+    if (!audio) return media::in_field(work_.field, audio.error());
+    row.set(work_.field, std::move(audio->samples));
+    if (!work_.rate.empty()) row.set(work_.rate, std::int64_t(audio->sample_rate));
+    return {};
+  }
+
+ private:
+  Result<Audio> load(const RowTask& task, std::shared_ptr<const storage::Source> source) const {
+    AudioOptions options = work_.options;
+    if (work_.random_start) {
+      const Result<AudioInfo> info = media::audio_info(source, options.stream);
+      if (!info) return info.error();
+      RandomStream random(task.key, task.position, work_.ordinal);
+      const double room = info->duration - options.duration.value_or(0);
+      options.start = random.uniform() * std::max(room, 0.0);
+    }
+    return media::load_audio(std::move(source), options);
+  }
+
+  AudioWork work_;
+};
+
+}  // namespace
+
+Result<StepPtr> audio_step(AudioWork work) {
+  if (Status status = media::check(work.options); !status) return std::move(status).error();
+  return StepPtr(std::make_shared<AudioStep>(std::move(work)));
+}
+
+}  // namespace penstock::data

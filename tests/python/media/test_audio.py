@@ -1,0 +1,100 @@
+"""Samples are ffmpeg's; parts are equal to a full decode cut at the same place."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from penstock import io
+from sounds import SECONDS, SOUNDS, Sounds, decoded
+
+
+@pytest.mark.parametrize("name", SOUNDS)
+def test_whole_and_parts_are_those_of_a_full_decode(name: str, sounds: Sounds) -> None:
+    path = sounds(name)
+    whole = io.load_audio(path)
+    assert np.array_equal(whole, decoded(path))
+    rate = whole.sample_rate
+    assert rate == io.audio_info(path).sample_rate
+    chance = np.random.default_rng(3)
+    data = Path(path).read_bytes()
+    for k in range(20):
+        start, length = chance.uniform(0, SECONDS - 0.6), chance.uniform(0.01, 0.5)
+        part = io.load_audio(path if k % 2 else data, start, length)
+        expected = whole[:, round(start * rate) : round((start + length) * rate)]
+        assert np.array_equal(part, expected), (start, length)
+    rest = io.load_audio(path, start=1.7)
+    assert np.array_equal(rest, whole[:, round(1.7 * rate) :])
+
+
+def test_info_says_what_the_sound_is(sounds: Sounds) -> None:
+    info = io.audio_info(sounds("lossless.flac"))
+    assert (info.codec, info.sample_rate, info.channels) == ("flac", 44100, 2)
+    assert info.duration == pytest.approx(SECONDS)
+    assert io.audio_info(sounds("s16.wav")).bits == 16
+
+
+def test_types_and_layouts(sounds: Sounds) -> None:
+    path = sounds("s16.wav")
+    floats, words = io.load_audio(path), io.load_audio(path, dtype="int16")
+    assert words.dtype == np.int16
+    assert np.array_equal(floats, words.astype(np.float32) / 32768)
+    assert np.array_equal(io.load_audio(path, layout="TC"), floats.T)
+    assert np.array_equal(io.load_audio(path, layout="TC", dtype="int16"), words.T)
+
+
+def test_channels_are_mixed_or_chosen(sounds: Sounds) -> None:
+    path = sounds("float.wav")
+    both = io.load_audio(path)
+    assert np.allclose(io.load_audio(path, channels=1)[0], both.mean(0), atol=1e-6)
+    assert np.array_equal(io.load_audio(path, channels=[1]), both[1:])
+    assert np.array_equal(io.load_audio(path, channels=[1, 0, 1]), both[[1, 0, 1]])
+    with pytest.raises(IndexError, match="no channel 2"):
+        io.load_audio(path, channels=[2])
+
+
+def test_another_rate_keeps_the_sound(sounds: Sounds) -> None:
+    path = sounds("float.wav")
+    low = io.load_audio(path, sample_rate=16000, channels=1)
+    assert low.sample_rate == 16000
+    assert low.shape == (1, SECONDS * 16000)
+    # A tone of 1 kHz stays one: the same as computed, away from the ends.
+    part = io.load_audio(path, start=1, duration=0.5, sample_rate=16000)
+    assert part.shape == (2, 8000)
+    assert np.abs(part).max() < 1
+
+
+def test_inexact_parts_are_in_the_right_place(sounds: Sounds) -> None:
+    for name in ("aac.m4a", "opus.opus"):
+        whole = io.load_audio(sounds(name))
+        part = io.load_audio(sounds(name), 2.0, 0.5, exact=False)
+        rate = whole.sample_rate
+        expected = whole[:, 2 * rate : 2 * rate + rate // 2]
+        assert part.shape == expected.shape
+        assert np.corrcoef(part[0], expected[0])[0, 1] > 0.98
+
+
+def test_what_cannot_be_is_refused(sounds: Sounds) -> None:
+    path = sounds("s16.wav")
+    with pytest.raises(IndexError, match="ends before"):
+        io.load_audio(path, start=1000)
+    for options in ({"start": -1}, {"duration": 0}, {"channels": 0}, {"dtype": "float64"}):
+        with pytest.raises(ValueError):  # noqa: PT011
+            io.load_audio(path, **options)  # type: ignore[arg-type]
+
+
+def test_a_sound_that_was_cut_off_raises_or_gives_what_is_there(sounds: Sounds) -> None:
+    data = Path(sounds("aac.m4a")).read_bytes()
+    flac = Path(sounds("lossless.flac")).read_bytes()[:60_000]
+    with pytest.raises(ValueError, match="corrupt"):
+        io.load_audio(data[: len(data) // 2])  # its tables are at the end
+    part = io.load_audio(flac, on_error="partial")
+    assert 0 < part.shape[1] < SECONDS * 44100
+    whole = io.load_audio(sounds("lossless.flac"))
+    good = part.shape[1] - 8192
+    assert np.array_equal(part[:, :good], whole[:, :good])
+
+
+@pytest.mark.parametrize("bad", [b"", b"nonsense" * 40, b"RIFF\xff\xff\xff\xffWAVE"])
+def test_what_is_no_sound_raises(bad: bytes, sounds: Sounds) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        io.load_audio(bad)

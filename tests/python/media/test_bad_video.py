@@ -1,0 +1,123 @@
+"""Damaged files: typed errors that name frame and time, partial results, and no leak."""
+
+import contextlib
+import random
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+from clips import COUNT, Clips, decoded, ffmpeg
+from penstock import io
+from sounds import Sounds
+
+
+@pytest.fixture(scope="module")
+def whole(clips: Clips) -> bytes:
+    """Its tables are in front, so that they survive a cut."""
+    path = clips.folder / "front.mp4"
+    ffmpeg("-i", clips("h264.mp4"), "-c", "copy", "-movflags", "+faststart", str(path))
+    return path.read_bytes()
+
+
+def test_no_file_and_no_video(clips: Clips, sounds: Sounds, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        io.Video(tmp_path / "nowhere.mp4")
+    with pytest.raises(ValueError, match="no video in it"):
+        io.Video(sounds("s16.wav"))
+    with pytest.raises(ValueError, match="stream 7"):
+        io.Video(clips("h264.mp4"), stream=7)
+    with pytest.raises(ValueError, match="empty"):
+        io.Video(b"")
+    for nonsense in (b"\0" * 5000, b"no video at all" * 300, bytes(range(256)) * 30):
+        with pytest.raises(ValueError):  # noqa: PT011
+            io.Video(nonsense)
+
+
+def test_the_extension_does_not_matter(clips: Clips, tmp_path: Path) -> None:
+    wrong = tmp_path / "clip.wav"
+    wrong.write_bytes(Path(clips("vp9.webm")).read_bytes())
+    assert np.array_equal(io.Video(wrong)[5], decoded(clips("vp9.webm"))[5])
+
+
+def test_a_file_that_ends_early_names_frame_and_time(whole: bytes, clips: Clips) -> None:
+    cut = whole[: len(whole) * 6 // 10]
+    expected = decoded(clips("h264.mp4"))
+    with pytest.raises(ValueError, match=r"frame \d+ \(\d\.\d+ s\): the file ends") as raised:
+        io.load_video(cut)
+    first = int(str(raised.value).split("frame ")[1].split()[0])
+    part = io.load_video(cut, on_error="partial")
+    assert 5 < len(part) < COUNT
+    assert part.error is not None
+    assert first not in part.indices
+    assert np.array_equal(part, expected[part.indices])
+    early = io.sample_video(cut, indices=[0, 3, 7])
+    assert np.array_equal(early, expected[[0, 3, 7]])
+
+
+@pytest.mark.parametrize("name", ["open_gop.mkv", "open_gop.ts", "vp9.webm", "mpeg4.avi"])
+def test_containers_without_tables_that_end_early(name: str, clips: Clips) -> None:
+    data = Path(clips(name)).read_bytes()
+    cut = data[: len(data) // 2]
+    expected = decoded(clips(name))
+    part = io.load_video(cut, on_error="partial")
+    assert 5 < len(part) < len(expected)
+    sure = [i for i in part.indices if i < len(part) - 6 and i not in part.damaged]
+    assert np.array_equal(part[: len(sure)], expected[sure])
+
+
+def test_damage_is_named_and_strict_raises(whole: bytes, clips: Clips) -> None:
+    expected = decoded(clips("h264.mp4"))
+    chance = random.Random(5)
+    found, wrong, named = 0, 0, 0
+    for _ in range(12):
+        data = bytearray(whole)
+        at = chance.randrange(len(data) // 2, len(data) - 400)
+        data[at : at + 200] = chance.randbytes(200)
+        frames = io.load_video(bytes(data), on_error="partial")
+        for i, frame in zip(frames.indices, frames, strict=True):
+            if not np.array_equal(frame, expected[i]):
+                wrong += 1
+                named += i in frames.damaged
+        if frames.damaged:
+            found += 1
+            with pytest.raises(ValueError, match="damaged"):
+                io.load_video(bytes(data), strict=True)
+    assert found > 3
+    # Bytes that happen to decode are beyond anybody's knowledge.
+    assert wrong > 40
+    assert named > 0.5 * wrong
+
+
+def test_bytes_that_were_flipped_never_hang_or_crash(clips: Clips) -> None:
+    chance = random.Random(7)
+    for name in ("h264.mp4", "open_gop.mkv", "vp9.webm", "hevc_open_gop.ts", "mpeg4.avi"):
+        data = Path(clips(name)).read_bytes()
+        for _ in range(12):
+            bad = bytearray(data)
+            for _ in range(chance.choice((1, 10, 100))):
+                bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
+            try:
+                frames = io.sample_video(bytes(bad), 4, on_error="partial", max_pixels=1 << 20)
+            except (ValueError, IndexError, OSError, NotImplementedError, MemoryError):
+                continue
+            assert frames.ndim == 4
+
+
+def test_absurd_dimensions_are_refused(clips: Clips) -> None:
+    with pytest.raises(IndexError, match="max_pixels"):
+        io.Video(clips("h264.mp4"), max_pixels=1000)
+
+
+def test_failing_opens_leak_nothing(whole: bytes) -> None:
+    bad = [b"", b"nonsense" * 20, whole[:200], whole[: len(whole) // 3]]
+
+    def open_many(count: int) -> None:
+        for i in range(count):
+            with contextlib.suppress(ValueError):
+                io.load_video(bad[i % len(bad)], max_pixels=1 << 16)
+
+    open_many(400)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    open_many(3000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kilobytes

@@ -1,0 +1,142 @@
+"""decode_video and decode_audio: native steps on rows."""
+
+import io as streams
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import penstock as ps
+import pytest
+from clips import COUNT, Clips, decoded
+from penstock import io
+from sounds import SECONDS, Sounds
+
+NAMES = ("h264.mp4", "open_gop.mp4", "hevc.mp4", "vp9.mp4")
+
+
+@pytest.fixture(scope="module")
+def shard(clips: Clips, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("shards") / "clips.tar"
+    with tarfile.open(path, "w") as tar:
+        for i, name in enumerate(NAMES * 2):
+            for extension, data in (
+                ("mp4", Path(clips(name)).read_bytes()),
+                ("cls", str(i).encode()),
+            ):
+                member = tarfile.TarInfo(f"{i:04}.{extension}")
+                member.size = len(data)
+                tar.addfile(member, streams.BytesIO(data))
+    return str(path)
+
+
+def test_frames_of_tar_members_go_into_batches(shard: str, clips: Clips) -> None:
+    ds = ps.open(shard).decode("cls").decode_video(num_frames=4, size=(40, 48))
+    assert "decode_video(mp4, 4 frames" in ds.batch(4).explain()
+    assert "-> slot" in ds.batch(4).explain()
+    seen = []
+    for batch in ds.batch(4).loader(threads=2):
+        assert batch["mp4"].shape == (4, 4, 40, 48, 3)
+        for row, label in zip(batch["mp4"], batch["cls"], strict=True):
+            path = clips(NAMES[label % len(NAMES)])
+            assert np.array_equal(row, io.sample_video(path, 4, size=(40, 48)))
+            seen.append(int(label))
+    assert seen == list(range(8))
+
+
+def test_layout_and_type_are_those_of_the_batch(shard: str) -> None:
+    ds = ps.open(shard).select("mp4").decode_video(num_frames=2, size=(24, 32))
+    plain = next(iter(ds.batch(3).loader()))["mp4"]
+    form = {"layout": "NCHW", "dtype": "float32", "mean": 0.5, "std": 0.25}
+    turned = next(iter(ds.batch(3, **form).loader()))["mp4"]
+    assert turned.shape == (3, 2, 3, 24, 32)
+    expected = (plain.transpose(0, 1, 4, 2, 3) / 255 - 0.5) / 0.25
+    assert np.allclose(turned, expected, atol=1e-5)
+    # A Python function between them sees uint8; the batch is the same.
+    mapped = next(iter(ds.map(lambda sample: sample).batch(3, **form).loader()))["mp4"]
+    assert np.allclose(mapped, turned, atol=1e-6)
+
+
+def test_chance_depends_on_seed_epoch_and_position_only(shard: str) -> None:
+    ds = ps.open(shard).select("mp4")
+    for sampling in ("random", "clip"):
+        decoded_ds = ds.decode_video(
+            num_frames=3,
+            size=(20, 20),
+            crop="random_resized",
+            flip=0.5,
+            sampling=sampling,
+            stride=2,
+            indices="at",
+        ).batch(4)
+
+        def epoch(number: int, threads: int, ds: ps.Dataset = decoded_ds) -> list[np.ndarray]:
+            loader = ds.loader(threads=threads, seed=3, epoch=number)
+            return [np.concatenate([b["mp4"].ravel(), b["at"].ravel()]) for b in loader]
+
+        one, two, other = epoch(0, 1), epoch(0, 3), epoch(1, 2)
+        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+        assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+        for batch in decoded_ds.loader(seed=3):
+            steps = np.diff(batch["at"], axis=1)
+            assert (steps == 2).all() if sampling == "clip" else (steps > 0).all()
+            assert batch["at"].max() < COUNT
+
+
+def test_names_of_files_and_samples_alone(clips: Clips) -> None:
+    items = [{"video": clips(name), "label": i} for i, name in enumerate(NAMES)]
+    ds = ps.from_list(items).decode_video("video", num_frames=2, indices="at", damaged="bad")
+    sample = ds[1]
+    assert sample["at"].tolist() == [12, 36]
+    assert sample["bad"] == 0
+    assert np.array_equal(sample["video"], decoded(clips(NAMES[1]))[[12, 36]])
+
+
+def test_bad_clips_fail_with_their_names(clips: Clips) -> None:
+    good = Path(clips("h264.mp4")).read_bytes()
+    items = [{"video": good}, {"video": b"nonsense" * 50}, {"video": good}]
+    ds = ps.from_list(items).decode_video("video", num_frames=2, size=(16, 16)).batch(3)
+    with pytest.raises(ValueError, match=r"field video: this is no video.*item\[1\]|field video"):
+        list(ds.loader())
+    loader = ds.loader(on_error="skip")
+    assert [batch["video"].shape[0] for batch in loader] == [2]
+    assert len(loader.errors()) == 1
+
+
+def test_arguments_are_checked_when_they_are_given(shard: str) -> None:
+    ds = ps.open(shard)
+    for options in (
+        {"mode": "P"},
+        {"sampling": "middle"},
+        {"num_frames": 0},
+        {"flip": 2},
+        {"crop": "random_resized"},
+        {"field": "avi"},
+        {"seed": 3},
+    ):
+        with pytest.raises(ps.PlanError):
+            ds.decode_video(**options)
+    with pytest.raises(ps.PlanError, match="say which field"):
+        ds.decode_audio()
+    with pytest.raises(ps.PlanError, match="needs a duration"):
+        ds.decode_audio("mp4", start="random")
+
+
+def test_sounds_are_padded_cut_or_taken_at_random(sounds: Sounds) -> None:
+    names = ["s16.wav", "lossless.flac", "constant.mp3", "vorbis.ogg"]
+    items = [{"audio": Path(sounds(name)).read_bytes()} for name in names]
+    ds = ps.from_list(items)
+    parts = ds.decode_audio("audio", start=1.0, duration=0.5, rate="rate").batch(4)
+    batch = next(iter(parts.loader(threads=2)))
+    assert batch["audio"].shape == (4, 2, 22050)
+    assert batch["rate"].tolist() == [44100] * 4
+    for row, name in zip(batch["audio"], names, strict=True):
+        assert np.array_equal(row, io.load_audio(sounds(name), 1.0, 0.5))
+    mono = ds.decode_audio("audio", sample_rate=16000, channels=1).batch(4, collate="pad")
+    assert next(iter(mono.loader()))["audio"].shape[:2] == (4, 1)
+    chance = ds.decode_audio("audio", start="random", duration=0.25).batch(4)
+    first, again = (next(iter(chance.loader(seed=1, threads=n)))["audio"] for n in (1, 2))
+    other = next(iter(chance.loader(seed=1, epoch=1)))["audio"]
+    assert first.shape == (4, 2, 11025)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert SECONDS > 2
