@@ -27,6 +27,7 @@ Kind = Literal["consumer", "memory", "source", "cpu", "gil", "disk", "concurrenc
 
 _NO_WAIT = 0.05  # a consumer that waits for less of its time does not wait
 _FULL = 0.85  # so much of what there is counts as all of it
+_MOST = 0.5
 _GOOD_PART = 0.1  # of the work of the stage that does most
 _SPENT = 0.3  # of the time: so long without memory is worth a word
 _NO_INPUT = 0.15  # of the time: workers that lack input for longer could do more
@@ -141,7 +142,9 @@ def _why(
     at_work_or_due = sink.process_cpu + sink.native_delay
     resting = not slowest.python and at_work_or_due < _NATIVE_AT_REST * slowest.task_seconds
     native = 0.0 if slowest.python or resting else slowest.task_seconds
-    if max(sink.process_cpu + delay, native) > _FULL * cores * elapsed:
+    # Native workers are as many as cores: more of them would not help, even if they rest at times.
+    all_workers = slowest.concurrency >= cores and native > _MOST * cores * elapsed
+    if all_workers or max(sink.process_cpu + delay, native) > _FULL * cores * elapsed:
         others = sink.process_cpu < _OTHERS * cores * elapsed and delay > sink.process_cpu
         return Bottleneck(
             "cpu",

@@ -16,7 +16,7 @@ class trace:
     The file opens in https://ui.perfetto.dev or chrome://tracing: a lane for each thread, a slice
     for each task with its stage and the position of its item, arrows along the way of each item or
     batch, and what the consumer waited for. Tasks of a few microseconds that a thread takes
-    together are one slice. Pipelines with hooks or a queue class of the user's are not in it.
+    together are one slice. Pipelines with a queue class of the user's are not in it.
 
     Args:
         path: Where the file goes.

@@ -80,6 +80,13 @@ def test_all_cores_busy_is_cpu():
     assert found.kind == "cpu"  # its own tasks fill the cores
 
 
+def test_native_work_on_all_cores_is_not_told_to_take_more():
+    stages = [stage("src", 0.1, blocked=9.8), stage("decode", 28.0, 4, python=False, waiting=2.0)]
+    found = bottleneck([*stages, sink(9.0, process_cpu=25.0)], cores=4)
+    assert (found.kind, found.stage) == ("cpu", "decode")
+    assert bottleneck([*stages, sink(9.0, process_cpu=25.0)], cores=16).kind == "concurrency"
+
+
 def test_native_work_without_cpu_time_waits_for_reads():
     stages = [stage("src", 0.1, blocked=9.8), stage("fetch", 39.0, 4, python=False)]
     found = bottleneck([*stages, sink(9.0, process_cpu=2.0)], cores=4)

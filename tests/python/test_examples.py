@@ -1,0 +1,66 @@
+"""The programs in examples/ run, on little data, and say what their pages say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COURSE = Path(__file__).resolve().parents[2] / "examples" / "data-pipelines"
+
+
+def run(name: str) -> str:
+    program = COURSE / name / "run.py"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(program), "--small"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_images() -> None:
+    output = run("01-image-pipeline")
+    for name in ("a plain loop", "native stages, 2 threads", "loader, 2 threads", "float32 NCHW"):
+        assert f"| {name}" in output
+
+
+def test_formats() -> None:
+    output = run("02-efficient-formats")
+    for name in ("folder of JPEGs", "tar shards", "TFRecord", "npy, pixels"):
+        assert f"| {name}; shuffled" in output
+
+
+def test_distributed() -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert "60 of 60 samples received" in run("03-distributed-loading")
+
+
+def test_streams() -> None:
+    output = run("04-streaming-data")
+    assert "| mixed 3 to 1" in output
+    assert "those of a run that was not stopped" in output
+
+
+def test_training() -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert "the same: True" in run("05-training-that-resumes")
+
+
+def test_text() -> None:
+    output = run("06-text")
+    assert "| split, 2 threads" in output
+    assert "| windows of a token file" in output
+
+
+def test_every_example_has_a_page() -> None:
+    listed = (COURSE / "README.md").read_text()
+    for folder in sorted(COURSE.iterdir()):
+        if folder.is_dir() and folder.name[0].isdigit():
+            assert (folder / "README.md").is_file()
+            assert folder.name in listed
