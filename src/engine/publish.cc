@@ -115,7 +115,9 @@ void Engine::publish_outputs(Claim& claim, int inputs) {
   }
   stage.release(claim.budget - static_cast<int>(claim.out.size()) - kept);
 
-  if (poll || !stage.ordered()) {
+  // A flush has no place in the order: everything else has left.
+  const bool flush = claim.what == Claim::What::flush || (claim.task && claim.task->flush);
+  if (poll || flush || !stage.ordered()) {
     for (auto& emitted : claim.out) send(stage, std::move(emitted.output));
     return;
   }
@@ -163,6 +165,8 @@ void Engine::settle_failure(Stage& stage, Failure failure) {
     reports_.push_back({stage.spec.name, failure.error, stage.processed});
   if (report_failure_ && !failure.silent) {
     after_.reports.push_back({stage.spec.name, failure.error, stage.processed});
+  } else {
+    after_.discarded.push_back(Item::of(Error(failure.error)));  // not to be freed under the lock
   }
   if (failure.fatal || stage.spec.kind == Kind::source) {
     stage.release(1);

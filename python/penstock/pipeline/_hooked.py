@@ -52,6 +52,9 @@ class HookedStage(Stage):
             if self._last is not None:
                 self._last.pass_on(None)
             self._lane.flush()
+        if self._last is not None:  # the next stage may have no room yet for the end
+            self.flush_soon()
+            await self.first(self._last)
 
     async def _live(self) -> None:
         slot = LoopSlot(self._lane, NOTHING, EPOCH_END, EOF)

@@ -162,29 +162,31 @@ TEST(Pipeline, aggregate_drops_the_last_group_on_request) {
 }
 
 TEST(Pipeline, a_stage_hears_of_the_end_after_its_last_task_and_may_add_to_it) {
-  std::atomic<int> running{0}, done{0};
-  PipelineBuilder builder;
-  builder.add_source("numbers", count_to(50));
-  StageOptions options{.concurrency = 3};
-  options.flush = [&](Context& ctx) {
-    ctx.emit(Item::of(1'000 * (running == 0 ? done.load() : -1)));
-    return Step::done;
-  };
-  builder.pipe(
-      "same",
-      [&](int x) {
-        running++;
-        std::this_thread::sleep_for(std::chrono::microseconds(x % 3 * 100));
-        done++;
-        running--;
-        return x;
-      },
-      std::move(options));
-  builder.add_sink(3);
-  Pipeline pipeline = must_start(builder, {.threads = 3});
-  const std::vector<int> items = drain<int>(pipeline).first;
-  ASSERT_EQ(items.size(), 51u);
-  EXPECT_EQ(items.back(), 50'000);
+  for (const Order order : {Order::completion, Order::input}) {
+    std::atomic<int> running{0}, done{0};
+    PipelineBuilder builder;
+    builder.add_source("numbers", count_to(50));
+    StageOptions options{.concurrency = 3, .order = order};
+    options.flush = [&](Context& ctx) {
+      ctx.emit(Item::of(1'000 * (running == 0 ? done.load() : -1)));
+      return Step::done;
+    };
+    builder.pipe(
+        "same",
+        [&](int x) {
+          running++;
+          std::this_thread::sleep_for(std::chrono::microseconds(x % 3 * 100));
+          done++;
+          running--;
+          return x;
+        },
+        std::move(options));
+    builder.add_sink(3);
+    Pipeline pipeline = must_start(builder, {.threads = 3});
+    const std::vector<int> items = drain<int>(pipeline).first;
+    ASSERT_EQ(items.size(), 51u);
+    EXPECT_EQ(items.back(), 50'000);
+  }
 }
 
 TEST(Pipeline, disaggregate_undoes_aggregate) {

@@ -437,3 +437,21 @@ def test_a_queue_that_fails_anywhere_ends_the_pipeline(stage, place):
     with pytest.raises(PipelineFailure) as info, pipeline.auto_stop():
         list(pipeline.get_iterator(timeout=20))
     assert f"{stage} {place}" in [str(error) for error in info.value.exceptions]
+
+
+@pytest.mark.parametrize("order", ["input", "completion"])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_the_end_passes_a_stage_with_hooks_however_full_the_next_queue_is(order, concurrency):
+    async def same(x):
+        return x
+
+    def hooks(info):
+        return [Quiet()] if info.stage_name == "a" else []
+
+    for _ in range(40):
+        builder = PipelineBuilder().add_source(range(50))
+        for name in "abc":
+            builder.pipe(same, name=name, concurrency=concurrency, output_order=order)
+        pipeline = builder.add_sink(2).build(num_threads=1, task_hook_factory=hooks)
+        with pipeline.auto_stop():
+            assert sorted(pipeline.get_iterator(timeout=20)) == list(range(50))
