@@ -9,6 +9,7 @@ namespace {
 class AudioStep final : public RowStep {
  public:
   explicit AudioStep(AudioWork work) : work_(std::move(work)) {}
+  std::string name() const override { return "decode_audio " + work_.field; }
 
   Status run(const RowTask& task, Row& row) const override {
     Value* value = row.find(work_.field);

@@ -12,6 +12,7 @@ namespace {
 class VideoStep final : public RowStep {
  public:
   explicit VideoStep(VideoWork work) : work_(std::move(work)) {}
+  std::string name() const override { return "decode_video " + work_.field; }
 
   Status run(const RowTask& task, Row& row) const override {
     Value* value = row.find(work_.field);
