@@ -21,6 +21,7 @@
 #include "formats/open.h"
 #include "formats/tokens/tokens.h"
 #include "image_request.h"
+#include "leaf.h"
 #include "released.h"
 #include "stats_list.h"
 #include "storage/expand.h"
@@ -34,11 +35,6 @@ namespace {
 
 using data::Order;
 using data::SourcePtr;
-
-// Python holds sources by this: a shared pointer to const has no class of its own.
-struct Leaf {
-  SourcePtr source;
-};
 
 std::vector<SourcePtr> sources_of(const std::vector<Leaf*>& leaves) {
   std::vector<SourcePtr> all;
@@ -71,7 +67,7 @@ Leaf token_leaf(const std::vector<std::string>& names, const std::string& dtype,
   return {data::source_of(must(formats::tokens::open(paths, std::move(options))))};
 }
 
-Leaf array_leaf(const nb::dict& arrays) {
+Leaf array_leaf(const nb::dict& arrays, std::uint64_t window, std::uint64_t stride) {
   std::vector<std::pair<std::string, Tensor>> all;
   for (const auto& [name, array] : arrays) {
     std::optional<Tensor> tensor = to_tensor(array);
@@ -81,7 +77,7 @@ Leaf array_leaf(const nb::dict& arrays) {
     }
     all.emplace_back(nb::cast<std::string>(name), *std::move(tensor));
   }
-  return {must(data::source_of_arrays(std::move(all)))};
+  return {must(data::source_of_arrays(std::move(all), {window, stride}))};
 }
 
 std::uint64_t checked_position(const Order& order, std::uint64_t position) {
@@ -157,13 +153,14 @@ void bind_order(nb::module_& m) {
 }
 
 void bind_leaf(nb::module_& m) {
-  nb::class_<Leaf>(m, "Leaf", "Records of one source.")
-      .def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a,
+  nb::class_<Leaf> leaf(m, "Leaf", "Records of one source.");
+  leaf.def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a,
                   "verify"_a = true, "mmap"_a = false)
       .def_static("open_tokens", &token_leaf, "names"_a, "dtype"_a, "window"_a, "stride"_a,
                   "documents"_a)
-      .def_static("of_arrays", &array_leaf, "arrays"_a,
-                  nb::sig("def of_arrays(arrays: dict[str, typing.Any]) -> Leaf"))
+      .def_static("of_arrays", &array_leaf, "arrays"_a, "window"_a = 0, "stride"_a = 1,
+                  nb::sig("def of_arrays(arrays: dict[str, typing.Any], window: int = 0, stride: "
+                          "int = 1) -> Leaf"))
       .def_static(
           "elsewhere",
           [](std::uint64_t n, std::vector<std::string> fields, std::string name) {
@@ -192,6 +189,7 @@ void bind_leaf(nb::module_& m) {
       .def(
           "name", [](const Leaf& leaf, std::uint64_t i) { return leaf.source->name(i); },
           "record"_a);
+  bind_array_leaf(m, leaf);
 }
 
 // (name, mode, interpolation or None, finish or None) of each field.
@@ -370,6 +368,24 @@ void bind_data(nb::module_& m) {
           },
           "field"_a, "dtype"_a, "window"_a, "pad"_a, "placed"_a,
           "The tokens of a window as int64, straight into the batch if placed.")
+      .def(
+          "array",
+          [](PlanBuilder& plan, std::string field, const std::string& dtype,
+             const std::vector<std::int64_t>& shape, bool placed) {
+            data::ArrayWork work{std::move(field),
+                                 must(dtype_named(dtype)),
+                                 Dims(std::span<const std::int64_t>(shape)),
+                                 {}};
+            if (placed) {
+              work.array = plan.slots.size();
+              plan.slots.push_back({work.dtype, work.shape});
+            } else {
+              plan.row_bytes += must(Tensor::bytes_for(work.dtype, work.shape));
+            }
+            plan.add(must(data::array_step(std::move(work))));
+          },
+          "field"_a, "dtype"_a, "shape"_a, "placed"_a,
+          "The bytes of a row as an array, straight into the batch if placed.")
       .def("image", &add_image, "fields"_a, "request"_a, "ordinal"_a, "box"_a)
       .def(
           "call",

@@ -8,6 +8,7 @@ RECORDS, RECORD_BYTES = 1_000_000, 100
 ARRAYS, ARRAY_SHAPE = 200, (3, 224, 224)
 TOKENS, WINDOW = 50_000_000, 2048
 IMAGES, IMAGE_BYTES = 3000, 65_000
+ROWS, ROW_SHAPE, CHUNK_ROWS, SHARD_ROWS = 12_288, (32, 32, 3), 32, 1024  # float32: 12 KB a row
 
 
 def record(i: int) -> bytes:
@@ -45,4 +46,45 @@ def make_array_record(folder: Path) -> Path:
         for i in range(RECORDS):
             writer.write(record(i))
         writer.close()
+    return path
+
+
+def rows() -> np.ndarray:
+    """Smooth pictures with some noise, packed to about a half; element 0 is the row's number."""
+    random = np.random.default_rng(4)
+    waves = np.sin(np.linspace(0, 9, 32 * 32 * 3, dtype=np.float32)).reshape(ROW_SHAPE)
+    made = np.empty((ROWS, *ROW_SHAPE), np.float32)
+    for i in range(ROWS):
+        made[i] = np.round(waves * (i % 50) + random.integers(0, 8, ROW_SHAPE), 1)
+        made[i, 0, 0, 0] = i
+    return made
+
+
+def make_hdf5(folder: Path) -> Path:
+    """gzip 4 and shuffle, as most such files are."""
+    import h5py
+
+    path = folder / "rows.h5"
+    if not path.exists():
+        with h5py.File(path, "w") as file:
+            options = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
+            file.create_dataset("x", data=rows(), chunks=(CHUNK_ROWS, *ROW_SHAPE), **options)
+    return path
+
+
+def make_zarr(folder: Path) -> Path:
+    """Version 3, zstd, in shards."""
+    import zarr
+
+    path = folder / "rows.zarr"
+    if not path.exists():
+        made = zarr.create_array(
+            store=str(path),
+            shape=(ROWS, *ROW_SHAPE),
+            dtype="f4",
+            chunks=(CHUNK_ROWS, *ROW_SHAPE),
+            shards=(SHARD_ROWS, *ROW_SHAPE),
+            compressors=zarr.codecs.ZstdCodec(level=3),
+        )
+        made[...] = rows()
     return path

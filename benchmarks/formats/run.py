@@ -23,7 +23,10 @@ from common.turns import table, take_turns
 
 HERE = Path(__file__).resolve().parent
 FILES = ROOT / "build" / "bench-formats"
-REQUIREMENTS = {"array_record": ["array_record==0.8.6"]}
+REQUIREMENTS = {
+    "array_record": ["array_record==0.8.6"],
+    "tensorstore": ["tensorstore"],
+}
 
 
 @dataclass
@@ -83,13 +86,55 @@ CASES = {
             "tf.data, parse_example": ("tf_images", "images/tf"),
         },
     ),
+    "hdf5": Case(
+        "HDF5, gzip and shuffle, rows of 12 KB from front to back, batches of 256",
+        "2 times the best of the others",
+        "rows",
+        {
+            "Penstock loader, two threads": ("penstock_hdf5", ""),
+            "h5py, two threads": ("h5py_sequential", ""),
+            "h5py, two processes": ("h5py_processes_sequential", ""),
+        },
+    ),
+    "hdf5-random": Case(
+        "HDF5, gzip and shuffle, rows of 12 KB at random, batches of 256",
+        "2 times the best of the others",
+        "rows",
+        {
+            "Penstock loader, two threads": ("penstock_hdf5_random", ""),
+            "h5py, two threads": ("h5py_random", ""),
+            "h5py, two processes": ("h5py_processes_random", ""),
+        },
+    ),
+    "zarr": Case(
+        "Zarr 3, zstd in shards, rows of 12 KB from front to back, batches of 256",
+        "1.2 times the best of the others",
+        "rows",
+        {
+            "Penstock loader, two threads": ("penstock_zarr", ""),
+            "tensorstore": ("tensorstore_sequential", "formats/tensorstore"),
+            "zarr-python, two threads": ("zarr_sequential", ""),
+        },
+    ),
+    "zarr-random": Case(
+        "Zarr 3, zstd in shards, rows of 12 KB at random, batches of 256",
+        "1.2 times the best of the others",
+        "rows",
+        {
+            "Penstock loader, two threads": ("penstock_zarr_random", ""),
+            "tensorstore": ("tensorstore_random", "formats/tensorstore"),
+            "zarr-python, two threads": ("zarr_random", ""),
+        },
+    ),
 }
 
 
 def measure_here(function: str) -> None:
+    import arrays
     import contenders
 
-    parts = getattr(contenders, function)(FILES)
+    module = arrays if hasattr(arrays, function) else contenders
+    parts = getattr(module, function)(FILES)
     next(parts)
     begun, cpu = time.perf_counter(), tree_cpu(os.getpid())
     count = total = 0

@@ -87,19 +87,26 @@ def _array(made: Any) -> Any:
 class Rows(Sequence[Any]):
     """The rows of a .npy file of a type that batches do not have: NumPy's, one by one."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, window: int = 0, stride: int = 1) -> None:
+        self._opened = (path, window, stride)
+        self._window, self._stride = window, stride
         self._rows = load_npy(path, mmap=True)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        rows = len(self._rows)
+        if not self._window:
+            return rows
+        return 0 if rows < self._window else (rows - self._window) // self._stride + 1
 
     def __getitem__(self, index: Any) -> Any:
-        row = np.asarray(self._rows[index])
+        first = index * self._stride
+        row = np.asarray(
+            self._rows[first : first + self._window] if self._window else self._rows[first]
+        )
         return {"data": row.astype(row.dtype.newbyteorder("="))}
 
-    def __getstate__(self) -> str:
-        return self._path
+    def __getstate__(self) -> tuple[str, int, int]:
+        return self._opened
 
-    def __setstate__(self, path: str) -> None:
-        self.__init__(path)  # type: ignore[misc]
+    def __setstate__(self, opened: tuple[str, int, int]) -> None:
+        self.__init__(*opened)  # type: ignore[misc]

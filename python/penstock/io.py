@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
+from penstock._array_info import array_info
 from penstock._audio import AudioInfo, Samples, audio_info, load_audio
 from penstock._image_request import (
     MAX_PIXELS,
@@ -46,6 +47,7 @@ __all__ = [
     "TFRecords",
     "Video",
     "VideoInfo",
+    "array_info",
     "audio_info",
     "decode_image",
     "decode_image_batch",

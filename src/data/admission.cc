@@ -1,6 +1,8 @@
 #include "data/admission.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "engine/clock.h"
 
@@ -40,6 +42,7 @@ Admission::Admission(PlanPtr plan, const RunOptions& options)
   for (const SlotArray& slot : plan_->slots) {
     slot_bytes_ += size_of(slot.dtype) * static_cast<std::size_t>(elements(slot.shape));
   }
+  for (const SourcePtr& source : plan_->sources) in_blocks_ = in_blocks_ || source->block() > 1;
   listening_ = std::make_shared<RoomListener>();
 }
 
@@ -88,12 +91,24 @@ BatchPtr Admission::open() {
     plan_->order.locate(batch->epoch, batch->position(row), places.subspan(row * width, width));
   }
   if (next_ == 0) advise(*batch);
+  if (in_blocks_ && width == 1) order_reads(*batch);
   bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
   for (const Place& place : places) {
     if (place.leaf == Place::kNone) continue;
     bytes_ += static_cast<std::size_t>(plan_->sources[place.leaf]->bytes(place.record));
   }
   return batch;
+}
+
+// Rows whose records lie near one another are read one after the other, so that workers do not
+// unpack the same chunk for rows of one batch at different times.
+void Admission::order_reads(Batch& batch) const {
+  batch.reading.resize(batch.places.size());
+  std::iota(batch.reading.begin(), batch.reading.end(), 0U);
+  std::sort(batch.reading.begin(), batch.reading.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const Place &one = batch.places[a], &other = batch.places[b];
+    return std::tie(one.leaf, one.record, a) < std::tie(other.leaf, other.record, b);
+  });
 }
 
 // Tells the sources how they will be read, from a look at the first batch.

@@ -18,12 +18,14 @@ class Admission {
  private:
   BatchPtr open();
   void advise(const Batch& batch) const;
+  void order_reads(Batch& batch) const;
 
   PlanPtr plan_;
   RunOptions options_;
   Rounds rounds_;
   std::optional<std::uint64_t> batches_;
   std::size_t slot_bytes_ = 0;  // per row
+  bool in_blocks_ = false;      // does a source read several records together?
   std::uint64_t next_ = 0;
   bool heard_ = false;
   std::shared_ptr<RoomListener> listening_;

@@ -54,6 +54,7 @@ struct Batch {
   std::uint64_t length = 0;  // of the order; 0 if it is endless
   std::vector<Place> places;
   std::vector<BatchRow> work;
+  std::vector<std::uint32_t> reading;  // rows in the order in which they are read; empty: their own
   std::vector<Tensor> slots;
   std::optional<Reservation> room;  // for what is not a slot: given back when the rows are done
 
@@ -64,6 +65,8 @@ struct Batch {
   std::optional<Error> failure;  // of the batch as a whole
   Object result;                 // what a function on the batch made of it
   Object state;                  // of the stream after this batch
+
+  std::size_t read_at(std::size_t i) const noexcept { return reading.empty() ? i : reading[i]; }
 
   std::uint64_t position(std::size_t row) const noexcept {
     const std::uint64_t at = rows.first + row * rows.stride;

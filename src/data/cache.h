@@ -28,6 +28,7 @@ class CachedSource final : public Source {
   }
   std::uint64_t mean_bytes() const noexcept override { return source_->mean_bytes(); }
   std::uint64_t digest() const noexcept override { return source_->digest(); }
+  std::uint64_t block() const noexcept override { return source_->block(); }
   void advise(formats::Access access) const noexcept override { source_->advise(access); }
 
   std::uint64_t used() const noexcept;  // bytes

@@ -4,24 +4,25 @@ namespace penstock::data {
 
 void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
   if (batch.places.empty() || plan_->order.width() != 1 || last - first == 1) {
-    for (std::size_t row = first; row < last; ++row) steps(batch, row, 0);
+    for (std::size_t i = first; i < last; ++i) steps(batch, batch.read_at(i), 0);
     return;
   }
   std::vector<std::uint64_t> records;
   std::vector<Row*> into;
   std::vector<Status> outcomes;
   for (std::size_t run = first; run < last;) {
-    const std::uint32_t leaf = batch.places[run].leaf;
+    const std::uint32_t leaf = batch.places[batch.read_at(run)].leaf;
     std::size_t end = run;
     records.clear(), into.clear();
-    for (; end < last && batch.places[end].leaf == leaf; ++end) {
-      records.push_back(batch.places[end].record);
-      into.push_back(&batch.work[end].row);
+    for (; end < last && batch.places[batch.read_at(end)].leaf == leaf; ++end) {
+      records.push_back(batch.places[batch.read_at(end)].record);
+      into.push_back(&batch.work[batch.read_at(end)].row);
     }
     outcomes.assign(records.size(), Status());
     plan_->sources[leaf]->read_many(records, *pool_, into, outcomes);
-    for (std::size_t row = run; row < end; ++row) {
-      Status status = std::move(outcomes[row - run]);
+    for (std::size_t i = run; i < end; ++i) {
+      const std::size_t row = batch.read_at(i);
+      Status status = std::move(outcomes[i - run]);
       if (status.ok() && leaf < plan_->own_steps.size()) {
         status = run_steps(plan_->own_steps[leaf], {key_, batch.position(row), *pool_},
                            batch.work[row].row);

@@ -16,7 +16,8 @@ class RowWork {
   RowWork(PlanPtr plan, const RunOptions& options)
       : plan_(std::move(plan)), pool_(options.encoded), key_(plan_->seed, options.epoch) {}
 
-  // The first segment of several rows, but for its call. Those of one source are read together.
+  // The first segment of several rows, but for its call: those from `first` to `last - 1` in the
+  // order of reading. Those of one source are read together.
   void read(Batch& batch, std::size_t first, std::size_t last) const;
   // Segment `number`, but for its call; from the first one on the row is read.
   void steps(Batch& batch, std::size_t row, std::size_t number) const;

@@ -50,6 +50,7 @@ class FormatSource final : public Source {
   }
   std::uint64_t mean_bytes() const noexcept override { return records_->mean_bytes(); }
   std::uint64_t digest() const noexcept override { return records_->digest(); }
+  std::uint64_t block() const noexcept override { return records_->block(); }
   void advise(formats::Access access) const noexcept override { records_->advise(access); }
 
   Status read(std::uint64_t index, BufferPool& pool, Row& into) const override {
@@ -98,23 +99,32 @@ class FormatSource final : public Source {
 
 class ArraySource final : public Source {
  public:
-  explicit ArraySource(std::vector<std::pair<std::string, Tensor>> arrays)
+  ArraySource(std::vector<std::pair<std::string, Tensor>> arrays, RowWindow window)
       : arrays_(std::move(arrays)),
+        window_(window),
         size_(static_cast<std::uint64_t>(arrays_[0].second.shape()[0])) {
     Digest all;
     all.add("arrays").add(size_);
+    if (window_.size > 0) {
+      all.add(window_.size).add(window_.stride);
+      size_ = size_ < window_.size ? 0 : (size_ - window_.size) / window_.stride + 1;
+    }
     for (const auto& [name, array] : arrays_) {
       names_.push_back(name);
       all.add(name).add(std::string_view(name_of(array.dtype())));
       for (const std::int64_t extent : array.shape()) all.add(static_cast<std::uint64_t>(extent));
-      mean_bytes_ += array.nbytes() / std::max<std::uint64_t>(size_, 1);
+      const auto rows = static_cast<std::uint64_t>(array.shape()[0]);
+      mean_bytes_ += array.nbytes() / std::max<std::uint64_t>(rows, 1) *
+                     std::max<std::uint64_t>(window_.size, 1);
     }
     digest_ = all.value();
   }
 
   std::uint64_t size() const noexcept override { return size_; }
   const std::vector<std::string>& fields() const noexcept override { return names_; }
-  std::string name(std::uint64_t record) const override { return "row " + std::to_string(record); }
+  std::string name(std::uint64_t record) const override {
+    return "row " + std::to_string(record * window_.stride);
+  }
   std::uint64_t mean_bytes() const noexcept override {
     return std::max<std::uint64_t>(mean_bytes_, 1);
   }
@@ -122,7 +132,9 @@ class ArraySource final : public Source {
 
   Status read(std::uint64_t index, BufferPool&, Row& into) const override {
     for (const auto& [name, array] : arrays_) {
-      Result<Tensor> row = array.row(static_cast<std::int64_t>(index));
+      const auto first = static_cast<std::int64_t>(index * window_.stride);
+      const auto count = static_cast<std::int64_t>(window_.size);
+      Result<Tensor> row = count == 0 ? array.row(first) : array.slice(0, first, first + count);
       if (!row) return std::move(row).error();
       into.fields.push_back({name, *std::move(row)});
     }
@@ -132,6 +144,7 @@ class ArraySource final : public Source {
  private:
   std::vector<std::pair<std::string, Tensor>> arrays_;
   std::vector<std::string> names_;
+  RowWindow window_;
   std::uint64_t size_, mean_bytes_ = 0, digest_ = 0;
 };
 
@@ -163,7 +176,8 @@ SourcePtr source_of(std::shared_ptr<const formats::Records> records) {
   return std::make_shared<FormatSource>(std::move(records));
 }
 
-Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays) {
+Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays,
+                                   RowWindow window) {
   if (arrays.empty()) return Error(Code::invalid_argument, "from_arrays: give at least one array");
   for (const auto& [name, array] : arrays) {
     if (array.rank() == 0) {
@@ -177,7 +191,7 @@ Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> a
                        std::to_string(array.shape()[0]) + "; all must have the same number");
     }
   }
-  return SourcePtr(std::make_shared<ArraySource>(std::move(arrays)));
+  return SourcePtr(std::make_shared<ArraySource>(std::move(arrays), window));
 }
 
 SourcePtr source_elsewhere(std::uint64_t n, std::vector<std::string> fields, std::string name) {

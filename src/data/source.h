@@ -32,16 +32,24 @@ class Source {
       std::uint64_t record) const noexcept;  // what read() takes from a pool
   virtual std::uint64_t mean_bytes() const noexcept = 0;
   virtual std::uint64_t digest() const noexcept = 0;
-  virtual void advise(formats::Access) const noexcept {}     // how it will be read next
-  virtual bool elsewhere() const noexcept { return false; }  // read() does nothing; see below
+  virtual std::uint64_t block() const noexcept { return 0; }  // see formats::Records
+  virtual void advise(formats::Access) const noexcept {}      // how it will be read next
+  virtual bool elsewhere() const noexcept { return false; }   // read() does nothing; see below
 };
 
 using SourcePtr = std::shared_ptr<const Source>;
 
 SourcePtr source_of(std::shared_ptr<const formats::Records> records);
 
-// Row i of each array. All have the same length.
-Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays);
+// Which rows of an array are a sample: one, or `size` of them from every `stride`-th on.
+struct RowWindow {
+  std::uint64_t size = 0;  // 0: one row, without a dimension for it
+  std::uint64_t stride = 1;
+};
+
+// Row i of each array, or window i. All have the same length.
+Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays,
+                                   RowWindow window = {});
 
 // n records that are fetched by the first call of a plan (loader.h) instead of read().
 SourcePtr source_elsewhere(std::uint64_t n, std::vector<std::string> fields, std::string name);

@@ -59,6 +59,15 @@ struct TokenWork {
 };
 StepPtr token_step(TokenWork work);
 
+// The bytes of a field as an array: straight into the batch, or in memory of the row's own.
+struct ArrayWork {
+  std::string field;
+  DType dtype = DType::uint8;
+  Dims shape;
+  std::optional<std::size_t> array;  // the slot array, if the result goes straight into the batch
+};
+Result<StepPtr> array_step(ArrayWork work);
+
 struct ImageField {
   std::string name;
   DecodeOptions options;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "formats/chunked/zarr/open.h"
 #include "formats/folder.h"
 #include "formats/tar/tar.h"
 #include "formats/tfrecord/tfrecord.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::pair<std::string_view, Format> kFormats[] = {
     {"", Format::detect},     {"tar", Format::tar},           {"folder", Format::folder},
     {"files", Format::files}, {"tfrecord", Format::tfrecord}, {"npy", Format::npy},
-    {"npz", Format::npz},
+    {"npz", Format::npz},     {"zarr", Format::zarr},         {"hdf5", Format::hdf5},
 };
 
 bool is_folder(const std::string& path) {
@@ -39,13 +40,15 @@ bool is_tfrecord(std::string_view name) {
 }
 
 Result<Format> format_of(const std::string& written) {
-  if (is_folder(written)) return Format::folder;
+  if (is_folder(written)) return zarr::is_store(written) ? Format::zarr : Format::folder;
   std::string_view name = written;
   if (storage::is_url(name)) name = name.substr(0, name.find_first_of("?#"));
   if (name.ends_with(".tar") || is_compressed_tar(name)) return Format::tar;
   if (is_tfrecord(name)) return Format::tfrecord;
   if (name.ends_with(".npy")) return Format::npy;
   if (name.ends_with(".npz")) return Format::npz;
+  if (name.ends_with(".zarr") || name.ends_with(".zarr.zip")) return Format::zarr;
+  if (name.ends_with(".h5") || name.ends_with(".hdf5")) return Format::hdf5;
   if (is_image_name(name)) return Format::files;
   return Error(
              Code::unsupported,
@@ -85,7 +88,8 @@ Result<Format> format_named(std::string_view name) {
     if (known == name) return format;
   }
   return Error(Code::invalid_argument,
-               "format must be tar, tfrecord, npy, npz, folder or files, not " + std::string(name));
+               "format must be tar, tfrecord, npy, npz, zarr, hdf5, folder or files, not " +
+                   std::string(name));
 }
 
 std::string_view name_of(Format format) noexcept {
@@ -124,6 +128,8 @@ Result<std::shared_ptr<const Records>> open_records(const std::vector<std::strin
       return tfrecord::open_shards(*paths, options);
     case Format::npy:
     case Format::npz:
+    case Format::zarr:
+    case Format::hdf5:
       return Error(Code::unsupported, "arrays have rows, not records").in_file(paths->front());
     case Format::tar:
     case Format::detect:

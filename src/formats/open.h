@@ -3,8 +3,9 @@
 // What a name means: a folder is an image folder; a file that ends in .tar is a tar, in .tar.gz,
 // .tgz, .tar.zst a compressed one; .tfrecord and .tfrecords, perhaps with .gz or a shard's number
 // behind it (x.tfrecord-00003-of-00010), is a TFRecord file; a file that ends like an image is one
-// record of its own. .npy and .npz are arrays, whose rows are samples: open_records does not take
-// them (npy/load.h does).
+// record of its own. .npy, .npz, .zarr, .zarr.zip (and a folder with Zarr's metadata in it), .h5 and
+// .hdf5 are arrays, whose rows are samples: open_records does not take them (npy/load.h and chunked/
+// do).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 
 namespace penstock::formats {
 
-enum class Format : std::uint8_t { detect, tar, folder, files, tfrecord, npy, npz };
+enum class Format : std::uint8_t { detect, tar, folder, files, tfrecord, npy, npz, zarr, hdf5 };
 
 // As users write it: "tar"; "" is detect.
 Result<Format> format_named(std::string_view name);

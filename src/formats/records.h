@@ -107,6 +107,10 @@ class Records {
   // same data in another place, or on another machine, has the same digest.
   virtual std::uint64_t digest() const noexcept = 0;
 
+  // How many records are best read together: the rows of a chunk. 0: it does not matter. Windowed
+  // shuffles move blocks of this size.
+  virtual std::uint64_t block() const noexcept { return 0; }
+
   virtual Findings findings() const noexcept = 0;
   virtual void advise(Access access) const noexcept;  // a hint; nothing by default
 };

@@ -9,9 +9,11 @@ from typing import Any
 from penstock import _core
 from penstock._image_request import make_request
 from penstock._npy import load_npy, load_npz
+from penstock.data._arrays import open_source
 from penstock.data._clips import add_audio, add_video
 from penstock.data._plan import (
     CHANNELS,
+    ArrayRows,
     Arrays,
     Batch,
     Cached,
@@ -25,6 +27,7 @@ from penstock.data._plan import (
     Map,
     Mix,
     Node,
+    OpenArrays,
     OpenFiles,
     ParseExample,
     PlanError,
@@ -39,6 +42,7 @@ from penstock.data._plan import (
     Subset,
     Take,
     Tokens,
+    ViewRows,
     WidenTokens,
     Zip,
     is_python,
@@ -50,9 +54,13 @@ from penstock.data._rows import Call, EventLoop, default_concurrency, wants_rng
 def open_leaf(leaf: Leaf) -> _core.Leaf:
     source = leaf.source
     if isinstance(source, OpenFiles) and source.format == "npy":
-        return _core.Leaf.of_arrays({"data": load_npy(source.names[0], mmap=True)})
+        rows = {"data": load_npy(source.names[0], mmap=True)}
+        return _core.Leaf.of_arrays(rows, source.window, source.stride)
     if isinstance(source, OpenFiles) and source.format == "npz":
-        return _core.Leaf.of_arrays(load_npz(source.names[0], source.fields or None))
+        arrays = load_npz(source.names[0], source.fields or None)
+        return _core.Leaf.of_arrays(arrays, source.window, source.stride)
+    if isinstance(source, OpenArrays):
+        return open_source(source)
     if isinstance(source, OpenFiles):
         return _core.Leaf.open(
             list(source.names),
@@ -92,8 +100,10 @@ def cached_leaf(source: Cached, opened: _core.Leaf) -> _core.Leaf:
 def make_order(node: Node, opened: Sequence[_core.Leaf]) -> _core.Order:
     """`opened` are the leaves of the tree, from left to right."""
     numbers = iter(range(len(opened)))
+    number = 0
 
     def make(node: Node) -> _core.Order:
+        nonlocal number
         if isinstance(node, Leaf):
             number = next(numbers)
             return _core.Order.leaf(number, len(opened[number]))
@@ -108,7 +118,9 @@ def make_order(node: Node, opened: Sequence[_core.Leaf]) -> _core.Order:
         if isinstance(node, Shuffle):
             if node.window is None:
                 return child.shuffle(node.seed)
-            return child.shuffle_windows(node.seed, node.window)
+            # Rows of a chunk stay together, so that it is unpacked once for a window.
+            block = opened[number].block if isinstance(node.child, Leaf) else 0
+            return child.shuffle_windows(node.seed, node.window, min(block, node.window))
         if isinstance(node, Take):
             return child.take(node.n)
         if isinstance(node, Skip):
@@ -285,6 +297,11 @@ def _add(
         name = final("tokens") if final is not None else None
         stacked = batch is not None and batch.gather(name or "") == "stack"
         native.tokens("tokens", step.dtype, step.window, step.pad, name is not None and stacked)
+    elif isinstance(step, ArrayRows):
+        for field, dtype, shape in step.fields:
+            name = final(field) if final is not None else None
+            stacked = batch is not None and batch.gather(name or "") == "stack"
+            native.array(field, dtype, list(shape), name is not None and stacked)
     elif isinstance(step, DecodeImage):
         fields = []
         for field, mode, interpolation in zip(
@@ -315,7 +332,8 @@ def _add(
         for field, kind in step.fields:
             native.decode(field, kind)
     else:
-        number = ordinal.take() if wants_rng(step.fn) else 0
+        draws = not isinstance(step, ViewRows) and wants_rng(step.fn)
+        number = ordinal.take() if draws else 0
         call = Call(step, seed, number, plan.loop)
         concurrency = call.concurrency or default_concurrency(threads)
         native.call(call.function, call.name, concurrency, call.with_row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.data._plan import (
+    ArrayRows,
     Arrays,
     Cached,
     Concat,
@@ -16,6 +17,7 @@ from penstock.data._plan import (
     Map,
     Mix,
     Node,
+    OpenArrays,
     OpenFiles,
     ParseExample,
     Rename,
@@ -28,6 +30,7 @@ from penstock.data._plan import (
     Subset,
     Take,
     Tokens,
+    ViewRows,
     WidenTokens,
     Zip,
 )
@@ -68,7 +71,9 @@ def leaf(node: Leaf) -> str:
     source = node.source
     if isinstance(source, OpenFiles):
         names = source.names[0] if len(source.names) == 1 else f"{len(source.names)} names"
-        return f"open({names})"
+        return f"open({names}{_windows(source)})"
+    if isinstance(source, OpenArrays):
+        return f"open({source.name}{_windows(source)})"
     if isinstance(source, Tokens):
         names = source.names[0] if len(source.names) == 1 else f"{len(source.names)} names"
         return f"open({names}, window={source.window}, stride={source.stride or source.window})"
@@ -85,6 +90,10 @@ def leaf(node: Leaf) -> str:
     return "from_iterable(...)"
 
 
+def _windows(source: OpenFiles | OpenArrays) -> str:
+    return f", window={source.window}, stride={source.stride}" if source.window else ""
+
+
 def step(one: Step) -> str:
     if isinstance(one, Select):
         return f"select({', '.join(one.names)})"
@@ -96,6 +105,9 @@ def step(one: Step) -> str:
         return f"parse_example({', '.join(f'{name}: {kind}' for name, kind in one.fields)})"
     if isinstance(one, WidenTokens):
         return "as int64"
+    if isinstance(one, ArrayRows | ViewRows):
+        kinds = (f"{name}: {kind}{list(shape)}" for name, kind, shape in one.fields)
+        return f"rows({', '.join(kinds)})"
     if isinstance(one, DecodeImage):
         size = "" if one.size is None else f", size={one.size}"
         crop = "" if one.crop is None else f", crop={one.crop}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def explain(dataset: Dataset) -> str:
-    lines = [*_order(dataset), _ranks(dataset), *_rows(dataset)]
+    lines = [*_order(dataset), _ranks(dataset), *_arrays(dataset), *_rows(dataset)]
     if dataset._batch is not None:
         lines += _batch(dataset._batch)
     return "\n".join(lines)
@@ -35,6 +35,17 @@ def _order(dataset: Dataset) -> list[str]:
 def _ranks(dataset: Dataset) -> str:
     found = Rank(*dataset._shard, "given") if dataset._shard else from_environment()
     return f"ranks   rank {found.rank} of {found.world} ({found.origin})"
+
+
+def _arrays(dataset: Dataset) -> list[str]:
+    """How arrays in chunks are read."""
+    if dataset.sequential:
+        return []
+    return [
+        f"array   {name}: {note or f'codecs: {codecs}'}"
+        for leaf in dataset._leaves()
+        for name, codecs, note in leaf.notes
+    ]
 
 
 def _rows(dataset: Dataset) -> list[str]:

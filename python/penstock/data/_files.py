@@ -51,12 +51,16 @@ def open_files(
     checksums: bool,
     verify: bool,
     mmap: bool,
+    window: int = 0,
+    stride: int = 1,
 ) -> Leaf:
-    format = format or _format_of(names)
+    format = format or format_of(names)
     if format == "tfrecord":
         return _open_tfrecord(names, fields, checksums, verify, mmap)
     if format == "npy":
-        return _open_npy(names)
+        return _open_npy(names, window, stride)
+    if window and format != "npz":
+        raise PlanError(f"open: windows are for arrays and tokens, not for {format}")
     if format == "npz" and len(names) > 1:
         raise PlanError("open: open one .npz file at a time, and concatenate the datasets")
     if isinstance(fields, Mapping):
@@ -66,10 +70,12 @@ def open_files(
         names = tuple(_core.expand(list(names)))
         read = Sequential(io.iter_tar, list(names), fields=list(fields or ()))
         return Leaf(Stream(read, "replay", _UNPACK, names))
-    return Leaf(OpenFiles(names, format, tuple(fields or ()), checksums, verify, mmap))
+    return Leaf(
+        OpenFiles(names, format, tuple(fields or ()), checksums, verify, mmap, window, stride)
+    )
 
 
-def _format_of(names: tuple[str, ...]) -> str:
+def format_of(names: tuple[str, ...]) -> str:
     try:
         return _core.format_of(list(names))
     except NotImplementedError:
@@ -98,12 +104,16 @@ def _open_tfrecord(
     return Leaf(files, (ParseExample(tuple(specs)),) if specs else ())
 
 
-def _open_npy(names: tuple[str, ...]) -> Leaf:
+def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
     """The rows of one file; or, if there are several, each file is a sample."""
     if len(names) == 1 and os.path.exists(names[0]):
         array = load_npy(names[0], mmap=True)
         native = array.flags.c_contiguous and array.dtype.isnative and array.dtype.kind in "biuf"
-        return Leaf(OpenFiles(names, "npy", (), False) if native else Items(Rows(names[0])))
+        if not native:
+            return Leaf(Items(Rows(names[0], window, stride)))
+        return Leaf(OpenFiles(names, "npy", (), False, window=window, stride=stride))
+    if window:
+        raise PlanError("open: several .npy files are a sample each; windows are for one file")
     files = OpenFiles(names, "files", ("image",), False)
     return Leaf(files, (Rename((("image", "data"),)), Decode((("data", "npy"),))))
 

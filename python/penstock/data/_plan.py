@@ -47,6 +47,20 @@ class WidenTokens:
 
 
 @dataclass(frozen=True)
+class ArrayRows:
+    """Rows of arrays: their bytes become arrays, in the batch where there is one."""
+
+    fields: tuple[tuple[str, str, tuple[int, ...]], ...]  # (name, dtype, shape)
+
+
+@dataclass(frozen=True)
+class ViewRows:
+    """Rows of arrays of types that batches do not have: NumPy's, one by one."""
+
+    fields: tuple[tuple[str, str, tuple[int, ...]], ...]  # (name, NumPy's description, shape)
+
+
+@dataclass(frozen=True)
 class DecodeImage:
     fields: tuple[str, ...]
     size: tuple[int, int] | None
@@ -115,6 +129,8 @@ Step: TypeAlias = (
     | Decode
     | ParseExample
     | WidenTokens
+    | ArrayRows
+    | ViewRows
     | DecodeImage
     | DecodeVideo
     | DecodeAudio
@@ -127,12 +143,12 @@ CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 
 def is_python(step: Step) -> bool:
     """Does the step call Python? Then it splits the chain of native work."""
-    return isinstance(step, Map | Filter)
+    return isinstance(step, Map | Filter | ViewRows)
 
 
 def is_row_work(step: Step) -> bool:
     """A filter after row work is a late one."""
-    return not isinstance(step, Select | Rename | WidenTokens)
+    return not isinstance(step, Select | Rename | WidenTokens | ArrayRows | ViewRows)
 
 
 # Where records come from.
@@ -146,6 +162,20 @@ class OpenFiles:
     checksums: bool
     verify: bool = True
     mmap: bool = False
+    window: int = 0  # rows of an array in a sample; 0: one, without a dimension for it
+    stride: int = 1
+
+
+@dataclass(frozen=True)
+class OpenArrays:
+    """Rows of arrays in chunks."""
+
+    name: str
+    format: str
+    fields: tuple[str, ...]
+    window: int  # as above
+    stride: int
+    cache: int  # bytes of unpacked chunks that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +218,7 @@ class Cached:
     limit: int  # bytes
 
 
-Source: TypeAlias = OpenFiles | Tokens | Items | Arrays | Stream | Cached
+Source: TypeAlias = OpenFiles | OpenArrays | Tokens | Items | Arrays | Stream | Cached
 
 # The order.
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.data._plan import Filter, Map, PlanError
+from penstock.data._arrays import viewer
+from penstock.data._plan import Filter, Map, PlanError, ViewRows
 
 
 def name_of(fn: Callable[..., Any]) -> str:
@@ -79,9 +80,15 @@ class EventLoop:
 class Call:
     """A map or a late filter."""
 
-    def __init__(self, step: Map | Filter, seed: int, ordinal: int, loop: EventLoop) -> None:
+    def __init__(
+        self, step: Map | Filter | ViewRows, seed: int, ordinal: int, loop: EventLoop
+    ) -> None:
         self.with_row = False
         self.concurrency: int | None = None
+        if isinstance(step, ViewRows):
+            self.name = "view rows"
+            self.function: Callable[..., Any] = viewer(step)
+            return
         self.name = f"{'map' if isinstance(step, Map) else 'filter'} {name_of(step.fn)}"
         self.with_row = wants_rng(step.fn)
         call = _caller(step, loop)
@@ -90,7 +97,7 @@ class Call:
         else:
             self.concurrency = step.concurrency
         if not self.with_row:
-            self.function: Callable[..., Any] = call
+            self.function = call
             return
 
         def with_rng(sample: Any, epoch: int, position: int) -> Any:

@@ -119,18 +119,23 @@ class Dataset:
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, index: Sequence[int]) -> list[dict[str, Any]]: ...
-    def __getitem__(self, index: int | Sequence[int]) -> Any:
-        """One sample, or a list of them, as epoch 0 has them."""
+    def __getitem__(self, index: Sequence[int] | slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | Sequence[int] | slice) -> Any:
+        """One sample, or a list of them (``ds[[5, 1]]``, ``ds[100:200]``), as epoch 0 has them."""
+        if isinstance(index, slice):
+            length = self._order().length
+            if length is None:
+                raise TypeError("an endless dataset has no slices; take(n) ends it")
+            return [self[one] for one in range(length)[index]]
         try:
             position = operator.index(index)  # type: ignore[arg-type]
         except TypeError:
-            if isinstance(index, str | slice) or not hasattr(index, "__iter__"):
+            if isinstance(index, str) or not hasattr(index, "__iter__"):
                 raise TypeError(
-                    f"ds[{index!r}]: give the number of a sample, or a list of numbers; "
+                    f"ds[{index!r}]: give the number of a sample, a slice or a list of numbers; "
                     "ds.skip(a).take(n) is a part of a dataset"
                 ) from None
-            return [self[one] for one in index]
+            return [self[one] for one in index]  # type: ignore[union-attr]
         order = self._order()
         if position < 0 and order.length is not None:
             position += order.length

@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from penstock.data._arrays import checked_window, open_arrays
 from penstock.data._checks import checked_seed
-from penstock.data._files import open_files
+from penstock.data._files import format_of, open_files
 from penstock.data._join import joined
 from penstock.data._plan import Arrays, Items, Leaf, Mix, PlanError, Stream
+from penstock.data._sizes import parse_bytes
 from penstock.data._tokens import open_tokens
 from penstock.data.dataset import Dataset
 
@@ -26,13 +28,15 @@ def open(
     stride: int | None = None,
     documents: Any = None,
     pad: int = 0,
+    chunk_cache: int | str = "256MB",
 ) -> Dataset:
-    """Opens files: a folder of images, tar shards, TFRecord files, arrays, a list of image files.
+    """Opens files: a folder of images, tar shards, TFRecord files, arrays (NumPy, Zarr, HDF5), a
+    list of image files.
 
     Args:
         source: A name, a pattern (``train-*.tar``, ``train-{000..146}.tar``) or a list of them.
-        format: "tar", "tfrecord", "npy", "npz", "tokens", "folder" or "files"; None: found from the
-            name.
+        format: "tar", "tfrecord", "npy", "npz", "zarr", "hdf5", "tokens", "folder" or "files";
+            None: found from the name.
         fields: Read these only. For TFRecord also what they are: ``{"image": "bytes", "box":
             "float[4]"}``, see :func:`penstock.io.parse_example`; left out: what the first record
             has.
@@ -42,12 +46,16 @@ def open(
             are not read. A file that becomes shorter meanwhile takes the process down.
 
     A .npy file's rows are samples, with a field `data`; several .npy files are a sample each. A
-    .npz file has a field for each of its arrays.
+    .npz file, a Zarr group and an HDF5 file have a field for each of their arrays (or those named
+    by `fields`: "train/image"), whose rows stand side by side. Arrays also take these:
+        window: Rows in a sample, for time series: whole windows of so many.
+        stride: From the beginning of a window to that of the next; None: no overlap, no gap.
+        chunk_cache: Bytes of unpacked chunks (Zarr, HDF5) that are kept.
 
-    Flat files of tokens (``format="tokens"``) are cut into windows; only they take these:
+    Flat files of tokens (``format="tokens"``) are cut into windows, too:
         dtype: What is in the files: "uint16", "uint32" or "int32".
         window: Tokens in a sample, given as int64 in field `tokens`.
-        stride: From the beginning of a window to that of the next; None: no overlap, no gap.
+        stride: As above.
         documents: No window crosses the end of a document: the token that ends each; or where they
             begin, an array (or its .npy file) for each file. Adds fields `length` and `document`;
             shorter windows are filled up with `pad`.
@@ -66,9 +74,18 @@ def open(
         raise PlanError("open: give at least one name")
     if format == "tokens":
         return Dataset(*open_tokens(names, dtype, window, stride, documents, pad))
-    if window is not None or stride is not None or documents is not None:
-        raise PlanError('open: window, stride and documents are for format="tokens"')
-    made = Dataset(open_files(names, format, fields, checksums, verify, mmap))
+    if documents is not None:
+        raise PlanError('open: documents are for format="tokens"')
+    checked_window(window, stride)
+    format = format or format_of(names)
+    if format in ("zarr", "hdf5"):
+        cache = parse_bytes(chunk_cache, "chunk_cache")
+        leaf, steps, opened = open_arrays(names, format, fields, window, stride, cache)
+        made = Dataset(leaf, steps)
+        made._opened = [opened]
+        return made
+    rows = (window or 0, stride or window or 1)
+    made = Dataset(open_files(names, format, fields, checksums, verify, mmap, *rows))
     if not made.sequential:
         made._order()
     return made

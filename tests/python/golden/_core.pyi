@@ -520,7 +520,7 @@ class Leaf:
     def open_tokens(names: Sequence[str], dtype: str, window: int, stride: int, documents: Sequence[Sequence[int]]) -> Leaf: ...
 
     @staticmethod
-    def of_arrays(arrays: dict[str, Any]) -> Leaf: ...
+    def of_arrays(arrays: dict[str, Any], window: int = 0, stride: int = 1) -> Leaf: ...
 
     @staticmethod
     def elsewhere(n: int, fields: Sequence[str], name: str) -> Leaf: ...
@@ -545,6 +545,36 @@ class Leaf:
 
     def name(self, record: int) -> str: ...
 
+    @staticmethod
+    def open_arrays(name: str, format: str, fields: Sequence[str], window: int, stride: int, cache: int) -> Leaf:
+        """Rows of arrays in chunks; `cache` bytes of what was unpacked are kept."""
+
+    @property
+    def row_fields(self) -> list[tuple[str, str | None, str, list[int]]]:
+        """(name, dtype or None, NumPy's description of it, shape) of each array."""
+
+    @property
+    def notes(self) -> list[tuple[str, str, str]]:
+        """(name, codecs, what there is to say) of each array."""
+
+    @property
+    def block(self) -> int:
+        """How many records are best read together; 0: it does not matter."""
+
+    @property
+    def chunks_loaded(self) -> int:
+        """Chunks that were unpacked so far."""
+
+    @property
+    def chunk_bytes(self) -> int:
+        """What the cache of unpacked chunks holds."""
+
+def array_info(name: str, format: str) -> list[tuple[str, str, list[int], list[int], str]]:
+    """(name, dtype, shape, chunk shape, codecs) of each array."""
+
+def array_attributes(name: str, format: str, path: str) -> str:
+    """The attributes of an array or group, as JSON."""
+
 class RowPlan:
     """The work on rows, step by step."""
 
@@ -568,6 +598,9 @@ class RowPlan:
 
     def tokens(self, field: str, dtype: str, window: int, pad: int, placed: bool) -> None:
         """The tokens of a window as int64, straight into the batch if placed."""
+
+    def array(self, field: str, dtype: str, shape: Sequence[int], placed: bool) -> None:
+        """The bytes of a row as an array, straight into the batch if placed."""
 
     def image(self, fields: Sequence[tuple[str, str, str | None, tuple[int, str, str, Sequence[float], Sequence[float]] | None]], request: ImageRequest, ordinal: int, box: str) -> None: ...
 

@@ -1,0 +1,81 @@
+#include "formats/chunked/cache.h"
+
+namespace penstock::formats::chunked {
+namespace {
+
+constexpr std::uint64_t kPerChunk = 256;  // to find it
+
+std::uint64_t cost(const Chunk& chunk) noexcept {
+  return chunk.size() + kPerChunk;
+}
+
+}  // namespace
+
+ChunkCache::ChunkCache(std::uint64_t budget, std::vector<std::uint64_t> counts, Load load)
+    : budget_(budget), counts_(std::move(counts)), load_(std::move(load)), walks_(counts_.size()) {}
+
+Result<Chunk> ChunkCache::get(std::size_t array, std::uint64_t chunk) const {
+  const Key key{array, chunk};
+  std::unique_lock hold(mutex_);
+  for (bool helped = false;; helped = true) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return load(key, hold);
+    const std::shared_ptr<Entry> entry = found->second;
+    if (entry->outcome) {
+      used_last_.splice(used_last_.end(), used_last_, entry->place);
+      return *entry->outcome;
+    }
+    // Somebody else is at it.
+    const Key next{array, walks_[array].newest + 1};
+    if (!helped && walks_[array].forward && next.chunk < counts_[array] &&
+        !entries_.contains(next)) {
+      (void)load(next, hold);  // a failure is told to those who ask for that chunk
+      continue;
+    }
+    loaded_one_.wait(hold, [&] { return entry->outcome.has_value(); });
+    return *entry->outcome;
+  }
+}
+
+Result<Chunk> ChunkCache::load(const Key& key, std::unique_lock<std::mutex>& hold) const {
+  Walk& walk = walks_[key.array];
+  walk.forward = key.chunk == walk.newest + 1;
+  walk.newest = key.chunk;
+  const auto entry = std::make_shared<Entry>();
+  entries_.emplace(key, entry);
+  ++count_;
+  hold.unlock();
+  Result<Chunk> outcome = load_(key.array, key.chunk);
+  hold.lock();
+  entry->outcome = outcome;
+  if (outcome) {
+    evict(cost(*outcome));
+    used_ += cost(*outcome);
+    entry->place = used_last_.insert(used_last_.end(), key);
+  } else {
+    entries_.erase(key);  // who waits has the entry; who comes later tries again
+  }
+  loaded_one_.notify_all();
+  return outcome;
+}
+
+void ChunkCache::evict(std::uint64_t room) const {
+  while (!used_last_.empty() && (room > budget_ || used_ > budget_ - room)) {
+    const auto oldest = entries_.find(used_last_.front());
+    used_ -= cost(**oldest->second->outcome);
+    entries_.erase(oldest);
+    used_last_.pop_front();
+  }
+}
+
+std::uint64_t ChunkCache::used() const {
+  const std::lock_guard hold(mutex_);
+  return used_;
+}
+
+std::uint64_t ChunkCache::loaded() const {
+  const std::lock_guard hold(mutex_);
+  return count_;
+}
+
+}  // namespace penstock::formats::chunked

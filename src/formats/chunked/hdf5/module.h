@@ -1,0 +1,69 @@
+// What libhdf5 tells of a file. The code that calls it is a shared module of its own, loaded when
+// the first HDF5 file is opened: without libhdf5 all the rest works.
+//
+// The module and this library are built together; the module needs nothing of the library but
+// headers.
+//
+// Thread safety: any thread; libhdf5 serves one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/error.h"
+
+namespace penstock::formats::hdf5 {
+
+struct Filter {
+  int id = 0;
+  std::vector<unsigned> values;
+};
+
+// Where a chunk is. `number` in C order over the grid; `skipped`: filters not used, by bit.
+struct ChunkPlace {
+  std::uint64_t number = 0, offset = 0, size = 0;
+  std::uint32_t skipped = 0;
+};
+
+struct Dataset {
+  enum class Layout : std::uint8_t { contiguous, chunked, other };
+  static constexpr std::uint64_t kNowhere = ~std::uint64_t(0);
+
+  std::string descr;  // of an element, as NumPy writes it
+  std::size_t element_bytes = 0;
+  std::vector<std::uint64_t> shape, chunk;  // no chunk: it is not chunked
+  std::vector<std::uint64_t> inner;         // dimensions that are part of an element
+  std::vector<std::byte> fill;              // an element, in the file's byte order
+  std::vector<Filter> filters;              // in the order in which they were used
+  Layout layout = Layout::other;
+  std::uint64_t offset = kNowhere;  // of contiguous bytes
+  std::uint64_t header = kNowhere;  // of the dataset's object header; kNowhere: not to be used
+  std::string only_hdf5;            // why only libhdf5 can read it; empty: that is not so
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+  virtual Result<std::vector<std::string>> datasets() const = 0;  // paths, sorted: "train/image"
+  virtual Result<Dataset> describe(const std::string& path) const = 0;
+  // Asked one by one, which takes long if there are many.
+  virtual Result<std::vector<ChunkPlace>> chunks(const std::string& path) const = 0;
+  // In the file's byte order.
+  virtual Status read_rows(const std::string& path, std::uint64_t first, std::uint64_t count,
+                           std::span<std::byte> into) const = 0;
+  virtual Result<std::string> attributes(const std::string& path) const = 0;  // JSON; "": the root
+};
+
+using OpenFile = Result<std::shared_ptr<const File>>(const std::string& path);
+
+// The module's one function has this name, takes nothing and gives an OpenFile* as a void*.
+inline constexpr const char* kModuleFunction = "penstock_hdf5_open";
+
+// Loads the module if it is not loaded yet. Fails with unsupported, and says what to install.
+Result<OpenFile*> load_module();
+
+}  // namespace penstock::formats::hdf5

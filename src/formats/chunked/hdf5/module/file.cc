@@ -1,0 +1,220 @@
+// The module: libhdf5 asked for what is in a file. The only code that calls it.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "formats/chunked/hdf5/module.h"
+#include "formats/chunked/hdf5/module/attributes.h"
+#include "formats/chunked/hdf5/module/handle.h"
+#include "formats/chunked/hdf5/module/types.h"
+
+namespace penstock::formats::hdf5 {
+namespace {
+
+// libhdf5 has state of its own that all files share.
+std::mutex& library() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+Error failed(const std::string& doing) {
+  return Error(Code::corrupt, "libhdf5 cannot " + doing + ": " + last_failure());
+}
+
+class OpenedFile final : public File {
+ public:
+  explicit OpenedFile(hid_t id) : id_(id) {}
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+  ~OpenedFile() override {
+    const std::lock_guard hold(library());
+    for (const auto& [path, dataset] : open_) H5Dclose(dataset);
+    H5Fclose(id_);
+  }
+
+  Result<std::vector<std::string>> datasets() const override {
+    const std::lock_guard hold(library());
+    std::vector<std::string> paths;
+    const herr_t done = H5Ovisit2(
+        id_, H5_INDEX_NAME, H5_ITER_INC,
+        [](hid_t, const char* name, const H5O_info_t* info, void* into) -> herr_t {
+          if (info->type == H5O_TYPE_DATASET) {
+            static_cast<std::vector<std::string>*>(into)->push_back(name);
+          }
+          return 0;
+        },
+        &paths, H5O_INFO_BASIC);
+    if (done < 0) return failed("list the file");
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  Result<Dataset> describe(const std::string& path) const override {
+    const std::lock_guard hold(library());
+    const hid_t id = dataset(path);
+    if (id < 0) return failed("open dataset '" + path + "'");
+    const Handle type = type_handle(H5Dget_type(id));
+    const Handle space = space_handle(H5Dget_space(id));
+    const Handle created = plist_handle(H5Dget_create_plist(id));
+    if (!type || !space || !created) return failed("open dataset '" + path + "'");
+    Dataset found;
+    const int rank = H5Sget_simple_extent_ndims(space.get());
+    if (rank <= 0) return found;
+    found.shape.resize(std::size_t(rank));
+    static_assert(sizeof(hsize_t) == sizeof(std::uint64_t));
+    H5Sget_simple_extent_dims(space.get(), reinterpret_cast<hsize_t*>(found.shape.data()), nullptr);
+    Result<TypeWords> words = words_of(type.get());
+    if (!words)
+      return Error(Code::unsupported, "dataset '" + path + "': " + words.error().message());
+    found.descr = std::move(words->descr);
+    found.inner = std::move(words->inner);
+    found.element_bytes = words->bytes;
+    found.fill.resize(H5Tget_size(type.get()));
+    // Asked for a damaged one, libhdf5 1.10 does not come back: so it is looked at first.
+    H5D_fill_value_t fill = H5D_FILL_VALUE_ERROR;
+    if (H5Pfill_value_defined(created.get(), &fill) < 0 || fill == H5D_FILL_VALUE_ERROR ||
+        (fill == H5D_FILL_VALUE_USER_DEFINED &&
+         H5Pget_fill_value(created.get(), type.get(), found.fill.data()) < 0)) {
+      return failed("find the fill value of dataset '" + path + "'");
+    }
+    for (int i = 0; i < H5Pget_nfilters(created.get()); ++i) {
+      unsigned flags = 0, settings = 0;
+      std::size_t count = 64;
+      Filter filter;
+      filter.values.resize(count);
+      filter.id = H5Pget_filter2(created.get(), unsigned(i), &flags, &count, filter.values.data(),
+                                 0, nullptr, &settings);
+      filter.values.resize(std::min<std::size_t>(count, filter.values.size()));
+      found.filters.push_back(std::move(filter));
+    }
+    set_layout(id, created.get(), found);
+    return found;
+  }
+
+  Result<std::vector<ChunkPlace>> chunks(const std::string& path) const override {
+    Result<Dataset> described = describe(path);
+    if (!described) return std::move(described).error();
+    const std::lock_guard hold(library());
+    const hid_t id = dataset(path);
+    const std::vector<std::uint64_t>&shape = described->shape, &chunk = described->chunk;
+    std::vector<std::uint64_t> cells;
+    std::uint64_t count = 1;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      cells.push_back((shape[d] + chunk[d] - 1) / chunk[d]);
+      if (__builtin_mul_overflow(count, cells[d], &count) || count > 1 << 24) {
+        return Error(Code::unsupported, "dataset '" + path +
+                                            "' has too many chunks for libhdf5; "
+                                            "write it with libver=\"earliest\"");
+      }
+    }
+    std::vector<ChunkPlace> places;
+    std::vector<hsize_t> first(shape.size());
+    for (std::uint64_t number = 0; number < count; ++number) {
+      std::uint64_t rest = number;
+      for (std::size_t d = shape.size(); d-- > 0; rest /= cells[d]) {
+        first[d] = rest % cells[d] * chunk[d];
+      }
+      unsigned mask = 0;
+      haddr_t address = HADDR_UNDEF;
+      hsize_t size = 0;
+      if (H5Dget_chunk_info_by_coord(id, first.data(), &mask, &address, &size) < 0) {
+        return failed("find a chunk of dataset '" + path + "'");
+      }
+      if (address != HADDR_UNDEF) places.push_back({number, address, size, mask});
+    }
+    return places;
+  }
+
+  Status read_rows(const std::string& path, std::uint64_t first, std::uint64_t count,
+                   std::span<std::byte> into) const override {
+    const std::lock_guard hold(library());
+    const hid_t id = dataset(path);
+    if (id < 0) return failed("open dataset '" + path + "'");
+    const Handle type = type_handle(H5Dget_type(id));
+    const Handle space = space_handle(H5Dget_space(id));
+    std::vector<hsize_t> start(std::size_t(std::max(H5Sget_simple_extent_ndims(space.get()), 1)),
+                               0);
+    std::vector<hsize_t> extents(start.size());
+    H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+    start[0] = first;
+    extents[0] = count;
+    hsize_t bytes = H5Tget_size(type.get());
+    for (const hsize_t extent : extents) bytes *= extent;
+    if (bytes != into.size()) return Error(Code::internal, "rows have another size than expected");
+    const Handle rows =
+        space_handle(H5Screate_simple(int(extents.size()), extents.data(), nullptr));
+    if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extents.data(),
+                            nullptr) < 0 ||
+        H5Dread(id, type.get(), rows.get(), space.get(), H5P_DEFAULT, into.data()) < 0) {
+      return failed("read dataset '" + path + "'");
+    }
+    return {};
+  }
+
+  Result<std::string> attributes(const std::string& path) const override {
+    const std::lock_guard hold(library());
+    const Handle object(H5Oopen(id_, path.empty() ? "/" : path.c_str(), H5P_DEFAULT), &H5Oclose);
+    if (!object) return failed("open '" + path + "'");
+    return attributes_json(object.get());
+  }
+
+ private:
+  // Stays open: below 0 if it cannot be opened.
+  hid_t dataset(const std::string& path) const {
+    const auto known = open_.find(path);
+    if (known != open_.end()) return known->second;
+    const hid_t id = H5Dopen2(id_, path.c_str(), H5P_DEFAULT);
+    if (id >= 0) open_.emplace(path, id);
+    return id;
+  }
+
+  void set_layout(hid_t id, hid_t created, Dataset& found) const {
+    const Handle file = plist_handle(H5Fget_create_plist(id_));
+    hsize_t before = 0;
+    std::size_t address_bytes = 0, length_bytes = 0;
+    H5Pget_userblock(file.get(), &before);
+    H5Pget_sizes(file.get(), &address_bytes, &length_bytes);
+    if (before != 0) found.only_hdf5 = "the file begins with something else";
+    if (H5Pget_external_count(created) > 0) found.only_hdf5 = "its elements are in other files";
+    H5O_info_t info;
+    if (address_bytes == 8 && length_bytes == 8 && H5Oget_info2(id, &info, H5O_INFO_BASIC) >= 0) {
+      found.header = info.addr;
+    }
+    switch (H5Pget_layout(created)) {
+      case H5D_CHUNKED: {
+        found.layout = Dataset::Layout::chunked;
+        found.chunk.resize(found.shape.size());
+        H5Pget_chunk(created, int(found.chunk.size()),
+                     reinterpret_cast<hsize_t*>(found.chunk.data()));
+        break;
+      }
+      case H5D_CONTIGUOUS: {
+        found.layout = Dataset::Layout::contiguous;
+        const haddr_t offset = H5Dget_offset(id);
+        if (offset != HADDR_UNDEF) found.offset = offset;
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  hid_t id_;
+  mutable std::map<std::string, hid_t> open_;
+};
+
+Result<std::shared_ptr<const File>> open_file(const std::string& path) {
+  const std::lock_guard hold(library());
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it prints otherwise
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (id < 0) return failed("open the file");
+  return std::shared_ptr<const File>(std::make_shared<OpenedFile>(id));
+}
+
+}  // namespace
+}  // namespace penstock::formats::hdf5
+
+extern "C" __attribute__((visibility("default"))) void* penstock_hdf5_open() {
+  return reinterpret_cast<void*>(&penstock::formats::hdf5::open_file);
+}

@@ -1,0 +1,21 @@
+// Types of HDF5 as NumPy describes them, the way h5py does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/chunked/hdf5/module/handle.h"
+
+namespace penstock::formats::hdf5 {
+
+struct TypeWords {
+  std::string descr;                 // "<f4"; a dict for records
+  std::vector<std::uint64_t> inner;  // dimensions of an array type
+  std::size_t bytes = 0;             // of what descr describes
+};
+
+// Fails with unsupported for what has no fixed size, and for references.
+Result<TypeWords> words_of(hid_t type);
+
+}  // namespace penstock::formats::hdf5

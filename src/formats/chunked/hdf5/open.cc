@@ -1,0 +1,220 @@
+#include "formats/chunked/hdf5/open.h"
+
+#include <algorithm>
+
+#include "formats/chunked/hdf5/chunk_index.h"
+#include "formats/chunked/hdf5/module.h"
+#include "storage/file.h"
+
+namespace penstock::formats::hdf5 {
+namespace {
+
+using FilePtr = std::shared_ptr<const File>;
+using SourcePtr = std::shared_ptr<const storage::Source>;
+
+class Chunks final : public chunked::ChunkBytes {
+ public:
+  Chunks(SourcePtr source, std::vector<ChunkPlace> places)
+      : source_(std::move(source)), places_(std::move(places)) {}
+
+  Result<chunked::Packed> read(std::uint64_t chunk, BufferPool& pool) const override {
+    const auto found = std::lower_bound(
+        places_.begin(), places_.end(), chunk,
+        [](const ChunkPlace& place, std::uint64_t number) { return place.number < number; });
+    if (found == places_.end() || found->number != chunk) return chunked::Packed();
+    const auto size = std::size_t(found->size);
+    Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size, 1));
+    if (!memory) return Error(memory.error()).in_file(source_->name());
+    Status status = source_->read(found->offset, memory->bytes().first(size));
+    if (!status) return std::move(status).error();
+    const std::span<const std::byte> bytes = memory->bytes().first(size);
+    return chunked::Packed{*std::move(memory), bytes, found->skipped};
+  }
+  std::string name(std::uint64_t) const override { return source_->name(); }
+
+ private:
+  SourcePtr source_;
+  std::vector<ChunkPlace> places_;  // sorted
+};
+
+// Rows that lie in the file one after the other.
+class Contiguous final : public chunked::RowReader {
+ public:
+  Contiguous(SourcePtr source, std::uint64_t offset)
+      : source_(std::move(source)), offset_(offset) {}
+  Status read(std::uint64_t first, std::uint64_t count, std::span<std::byte> into) const override {
+    return source_->read(offset_ + first * (into.size() / count), into);
+  }
+
+ private:
+  SourcePtr source_;
+  std::uint64_t offset_;
+};
+
+class ByLibrary final : public chunked::RowReader {
+ public:
+  ByLibrary(FilePtr file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  Status read(std::uint64_t first, std::uint64_t count, std::span<std::byte> into) const override {
+    return file_->read_rows(path_, first, count, into);
+  }
+
+ private:
+  FilePtr file_;
+  std::string path_;
+};
+
+// The codec of a filter; null: it is not unpacked here.
+chunked::CodecPtr codec_of(const Filter& filter) {
+  switch (filter.id) {
+    case 1:
+      return chunked::deflate_codec(chunked::Deflate::zlib);
+    case 2:
+      return chunked::shuffle_codec(filter.values.empty() ? 1 : filter.values[0]);
+    case 3:
+      return chunked::fletcher32_codec();
+    case 32000:
+      return chunked::lzf_codec();
+    case 32001:
+      return chunked::blosc_codec();
+    case 32004:
+      return chunked::hdf5_lz4_codec();
+    case 32015:
+      return chunked::zstd_codec();
+    default:
+      return nullptr;
+  }
+}
+
+// Why libhdf5 has to read it; empty: it has not.
+std::string set_chunks(const Dataset& dataset, const FilePtr& file, const SourcePtr& source,
+                       const std::string& path, chunked::Array& array, Status& failure) {
+  for (const Filter& filter : dataset.filters) {
+    chunked::CodecPtr codec = codec_of(filter);
+    if (codec == nullptr)
+      return "its filter " + std::to_string(filter.id) + " is not unpacked here";
+    array.chain.codecs.push_back(std::move(codec));
+  }
+  std::optional<std::vector<ChunkPlace>> places;
+  if (dataset.header != Dataset::kNowhere) {
+    auto found = read_chunk_index(*source, dataset.header, dataset.shape, dataset.chunk);
+    if (!found) {
+      failure = std::move(found).error();
+      return {};
+    }
+    places = *std::move(found);
+  }
+  if (!places) {
+    auto asked = file->chunks(path);
+    if (!asked) {
+      failure = std::move(asked).error();
+      return {};
+    }
+    places = *std::move(asked);
+    for (const ChunkPlace& place : *places) {
+      if (place.offset <= source->size() && place.size <= source->size() - place.offset) continue;
+      failure = Error(Code::corrupt, "a chunk lies outside the HDF5 file; was it cut off?");
+      return {};
+    }
+  }
+  array.chunks = std::make_shared<Chunks>(source, *std::move(places));
+  return {};
+}
+
+Result<chunked::Array> make_array(const FilePtr& file, const SourcePtr& source,
+                                  const std::string& path) {
+  Result<Dataset> dataset = file->describe(path);
+  if (!dataset) return std::move(dataset).error();
+  chunked::Array array;
+  array.name = path;
+  array.place = source->name();
+  array.shape = dataset->shape;
+  array.shape.insert(array.shape.end(), dataset->inner.begin(), dataset->inner.end());
+  if (dataset->shape.empty()) return array;  // a single value: who wants it is told so later
+  Result<chunked::Element> element = chunked::Element{dataset->descr, {}, dataset->element_bytes};
+  if (dataset->descr[0] != '{') element = chunked::element_of(dataset->descr);
+  if (!element) return std::move(element).error();
+  array.element = *std::move(element);
+  array.fill = dataset->fill;
+  array.fill.resize(array.element.bytes);
+  if (array.element.swap) chunked::swap_bytes(array.fill, array.element.bytes);
+  std::string why = dataset->only_hdf5;
+  Status failure;
+  if (why.empty() && dataset->layout == Dataset::Layout::chunked) {
+    array.chunk = dataset->chunk;
+    array.chunk.insert(array.chunk.end(), dataset->inner.begin(), dataset->inner.end());
+    why = set_chunks(*dataset, file, source, path, array, failure);
+  } else if (why.empty() && dataset->layout == Dataset::Layout::contiguous &&
+             dataset->offset != Dataset::kNowhere) {
+    array.rows = std::make_shared<Contiguous>(source, dataset->offset);
+  } else if (why.empty()) {
+    why = dataset->layout == Dataset::Layout::contiguous ? "nothing was written to it"
+                                                         : "of how it is laid out";
+  }
+  if (!failure) return std::move(failure).error();
+  if (!why.empty()) {
+    array.chunk.clear();
+    array.chain.codecs.clear();
+    array.rows = std::make_shared<ByLibrary>(file, path);
+    array.note = "read by libhdf5, one thread at a time, because " + why;
+  }
+  if (Status status = check(array); !status) return std::move(status).error();
+  if (why.empty() && array.rows != nullptr) {
+    const std::uint64_t left = source->size() - std::min(source->size(), dataset->offset);
+    if (array.row_bytes > 0 && array.shape[0] > left / array.row_bytes) {
+      return Error(Code::corrupt,
+                   "dataset '" + path + "' lies outside the HDF5 file; was it cut off?");
+    }
+  }
+  return array;
+}
+
+Result<std::pair<FilePtr, SourcePtr>> open_file(const std::string& name) {
+  if (storage::is_url(name)) {
+    return Error(Code::unsupported,
+                 "HDF5 is read from local files only: download it, or convert it to Zarr")
+        .in_file(name);
+  }
+  Result<SourcePtr> source = storage::open_source(name);
+  if (!source) return std::move(source).error();
+  const Result<OpenFile*> open = load_module();
+  if (!open) return Error(open.error()).in_file(name);
+  Result<FilePtr> file = (*open)(name);
+  if (!file) return std::move(file).error().in_file(name);
+  return std::pair(*std::move(file), *std::move(source));
+}
+
+}  // namespace
+
+Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
+                                                const std::vector<std::string>& fields) {
+  const auto opened = open_file(name);
+  if (!opened) return opened.error();
+  const auto& [file, source] = *opened;
+  const Result<std::vector<std::string>> all = file->datasets();
+  if (!all) return Error(all.error()).in_file(name);
+  std::vector<chunked::Array> arrays;
+  for (const std::string& path : fields.empty() ? *all : fields) {
+    if (std::find(all->begin(), all->end(), path) == all->end()) {
+      std::string there;
+      for (const std::string& one : *all) there += (there.empty() ? "" : ", ") + one;
+      return Error(Code::invalid_argument,
+                   "there is no dataset '" + path + "'; there are: " + there)
+          .in_file(name);
+    }
+    Result<chunked::Array> array = make_array(file, source, path);
+    if (!array) return std::move(array).error().in_file(name);
+    if (array->shape.empty() && fields.empty()) continue;
+    arrays.push_back(*std::move(array));
+  }
+  return arrays;
+}
+
+Result<std::string> attributes(const std::string& name, const std::string& path) {
+  const auto opened = open_file(name);
+  if (!opened) return opened.error();
+  Result<std::string> found = opened->first->attributes(path);
+  if (!found) return std::move(found).error().in_file(name);
+  return found;
+}
+
+}  // namespace penstock::formats::hdf5

@@ -1,0 +1,328 @@
+"""HDF5 beside h5py: every dtype, filter and layout; what falls back to libhdf5; damage."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin
+import numpy as np
+import penstock as ps
+import pytest
+from arrays import NUMBERS, check, filled, same, texts
+from penstock import io
+
+RECORD = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", [("x", "S3"), ("y", "?")])])
+PADDED = np.dtype(
+    {"names": ["u", "v"], "formats": ["u1", "<f8"], "offsets": [0, 8], "itemsize": 24}
+)
+FILTERS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "gzip": {"compression": "gzip", "compression_opts": 1},
+    "gzip shuffle": {"compression": "gzip", "shuffle": True},
+    "gzip shuffle fletcher32": {"compression": "gzip", "shuffle": True, "fletcher32": True},
+    "fletcher32": {"fletcher32": True},
+    "shuffle": {"shuffle": True},
+    "lzf": {"compression": "lzf"},
+    "lzf shuffle": {"compression": "lzf", "shuffle": True},
+    "lz4": dict(hdf5plugin.LZ4()),
+    "lz4 blocks": dict(hdf5plugin.LZ4(nbytes=64)),
+    "zstd": dict(hdf5plugin.Zstd()),
+    "zstd shuffle fletcher32": {**hdf5plugin.Zstd(), "shuffle": True, "fletcher32": True},
+} | {
+    f"blosc {name} {shuffle}": dict(hdf5plugin.Blosc(cname=name, shuffle=shuffle))
+    for name in ("lz4", "zstd", "blosclz", "zlib")
+    for shuffle in (0, 1, 2)
+}
+LAYOUTS: dict[str, Any] = {"rows": (4, 6, 5), "tiles": (3, 4, 2), "one": (13, 6, 5)}
+VERSIONS = ["earliest", ("earliest", "v108"), ("v108", "v108"), ("v110", "v110")]
+
+
+def write(path: Path, libver: Any = "earliest", **arrays: Any) -> Path:
+    with h5py.File(path, "w", libver=libver) as file:
+        for name, (array, options) in arrays.items():
+            file.create_dataset(name, data=array, **options)
+    return path
+
+
+# ---- values
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("filters", FILTERS.values(), ids=FILTERS)
+def test_filters_and_layouts(filters: Any, layout: Any, tmp_path: Path) -> None:
+    arrays = {dtype: filled(dtype, (13, 6, 5)) for dtype in ("u1", "i2", "f4", "f8")}
+    options = {"chunks": layout, **filters}
+    path = write(tmp_path / "x.h5", **{name: (array, options) for name, array in arrays.items()})
+    ds = ps.open(path)
+    check(ds, **arrays)
+    assert "libhdf5" not in ds.explain()
+
+
+@pytest.mark.parametrize("chunks", [None, (4, 2)], ids=["contiguous", "chunked"])
+@pytest.mark.parametrize("dtype", [*NUMBERS, ">i2", ">u4", ">f2", ">f8"])
+def test_numbers_are_what_h5py_reads(dtype: str, chunks: Any, tmp_path: Path) -> None:
+    array = filled(dtype, (11, 2))
+    check(ps.open(write(tmp_path / "x.h5", x=(array, {"chunks": chunks}))), x=array)
+
+
+@pytest.mark.parametrize("chunks", [None, (4, 2)], ids=["contiguous", "chunked"])
+@pytest.mark.parametrize("dtype", ["c8", ">c16", "S5", RECORD, PADDED, "V4"], ids=str)
+def test_other_types_are_what_h5py_reads(dtype: Any, chunks: Any, tmp_path: Path) -> None:
+    array = texts("S5", (11, 2)) if dtype == "S5" else filled(dtype, (11, 2))
+    path = tmp_path / "x.h5"
+    write(path, x=(array, {"chunks": chunks}))
+    with h5py.File(path) as file:
+        wanted = file["x"][...]
+    got = np.stack([sample["x"] for sample in ps.open(path)])
+    assert got.dtype.names == wanted.dtype.names
+    if wanted.dtype.names:  # padding is nobody's
+        for name in wanted.dtype.names:
+            assert np.array_equal(got[name], wanted[name])
+    else:
+        same(got, wanted)
+
+
+def test_enumerations_arrays_and_dates(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    dates = np.arange(6).astype("M8[s]")
+    with h5py.File(path, "w") as file:
+        enum = h5py.enum_dtype({"RED": 1, "GREEN": 2}, basetype="i2")
+        file.create_dataset("enum", data=np.array([1, 2, 1, 1, 2, 2], "i2"), dtype=enum)
+        file.create_dataset("array", (6,), np.dtype(("f4", (2, 3))), chunks=(4,))
+        file["array"][...] = filled("f4", (6, 2, 3))
+        file.create_dataset("date", data=dates.astype(h5py.opaque_dtype(dates.dtype)))
+    check(
+        ps.open(path),
+        enum=np.array([1, 2, 1, 1, 2, 2], "i2"),
+        array=filled("f4", (6, 2, 3)),
+        date=dates,
+    )
+
+
+@pytest.mark.parametrize("libver", VERSIONS, ids=str)
+def test_files_of_every_version_that_libhdf5_knows(libver: Any, tmp_path: Path) -> None:
+    image, label = filled("f4", (130, 3, 2)), filled("i8", (130,))
+    for i, chunks in enumerate([(1, 3, 2), (130, 3, 2), (7, 2, 1)]):
+        for shape in (None, (None, 3, 2), (None, None, None)):
+            more = {"chunks": chunks, "maxshape": shape, "compression": "gzip"}
+            path = write(tmp_path / f"{i}.h5", libver, image=(image, more), label=(label, {}))
+            check(ps.open(path), image=image, label=label)
+
+
+@pytest.mark.skipif(h5py.version.hdf5_version_tuple < (2, 0, 0), reason="writes no such files")
+def test_a_file_of_a_later_version_is_an_error(tmp_path: Path) -> None:
+    options = {"chunks": (2, 2), "compression": "gzip"}
+    path = write(tmp_path / "x.h5", "latest", x=(filled("f4", (8, 2)), options))
+    with pytest.raises(ValueError, match=r"libhdf5 cannot open dataset 'x'.*version.*x.h5"):
+        ps.open(path)
+
+
+def test_many_chunks_are_found_at_once(tmp_path: Path) -> None:
+    array = np.arange(20_000, dtype="i4").reshape(-1, 1)
+    path = write(tmp_path / "x.h5", x=(array, {"chunks": (1, 1), "compression": "gzip"}))
+    ds = ps.open(path)  # libhdf5 would take half a minute
+    for i in (0, 63, 64, 9_999, 19_999):
+        assert ds[i]["x"].tolist() == [i]
+
+
+def test_what_was_not_written_is_the_fill_value(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        some = file.create_dataset("some", (20, 3), "f4", chunks=(4, 3), fillvalue=1.5)
+        some[8:12] = 7
+        file.create_dataset("chunked", (20,), ">i4", chunks=(4,), fillvalue=-3)
+        file.create_dataset("contiguous", (20,), "i2", fillvalue=5)
+        grown = file.create_dataset("grown", (5, 2), "f8", chunks=(2, 2), maxshape=(None, None))
+        grown[...] = 2
+        grown.resize((30, 4))
+        grown.resize((20, 1))
+        wanted = {name: file[name][...] for name in file}
+    ds = ps.open(path)
+    check(ds, **wanted)
+    assert "contiguous: read by libhdf5, one thread at a time, because nothing" in ds.explain()
+
+
+# ---- groups, rows, attributes
+
+
+def test_groups_fields_and_windows(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    image, label = filled("u1", (30, 4, 4)), filled("i8", (30,))
+    with h5py.File(path, "w") as file:
+        file.create_dataset("train/image", data=image, chunks=(7, 4, 4), compression="gzip")
+        file.create_dataset("train/label", data=label)
+        file.create_dataset("test/label", data=label[:3])
+        file.create_dataset("scale", data=2.0)
+    with pytest.raises(ValueError, match=r"'test/label' has 3 rows, 'train/image' has 30; say"):
+        ps.open(path)
+    ds = ps.open(path, fields=["train/image", "train/label"])
+    check(ds, **{"train/image": image, "train/label": label})
+    check(pickle.loads(pickle.dumps(ds)), **{"train/image": image, "train/label": label})
+    assert [int(sample["train/label"]) for sample in ds[10:20]] == label[10:20].tolist()
+    windows = np.stack([image[i : i + 8] for i in range(0, 23, 3)])
+    check(ps.open(path, fields=["train/image"], window=8, stride=3), **{"train/image": windows})
+    with pytest.raises(ValueError, match="there is no dataset 'no'; there are: scale, test/label"):
+        ps.open(path, fields=["no"])
+    with pytest.raises(ValueError, match="no rows"):
+        ps.open(path, fields=["scale"])
+
+
+def test_a_windowed_shuffle_unpacks_each_chunk_once(tmp_path: Path) -> None:
+    array = np.arange(1000, dtype="i4").reshape(-1, 1)
+    path = write(tmp_path / "x.h5", x=(array, {"chunks": (10, 1), "compression": "gzip"}))
+    ds = ps.open(path, chunk_cache=16 * (40 + 256)).shuffle(seed=5, window=80)
+    seen = np.concatenate([batch["x"][:, 0] for batch in ds.batch(20).loader(threads=2)])
+    assert sorted(seen.tolist()) == list(range(1000))
+    assert ds._leaves()[0].chunks_loaded == 100
+
+
+def test_array_info_has_attributes(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.h5", x=(filled("f4", (8, 2)), {"chunks": (4, 2), "shuffle": True}))
+    with h5py.File(path, "a") as file:
+        file.attrs["made"] = "här"
+        file.attrs["flag"] = True
+        file["x"].attrs["numbers"] = np.array([[1, 2], [3, 4]])
+        file["x"].attrs["half"] = np.float32(0.5)
+        file["x"].attrs["words"] = np.array([b"a", b"bc"])
+        file["x"].attrs["texts"] = ["x", "yz"]
+        file["x"].attrs["odd"] = np.zeros(2, [("a", "i4")])
+    info = io.array_info(path)
+    assert info["x"]["shape"] == (8, 2)
+    assert info["x"]["chunks"] == (4, 2)
+    assert info["x"]["codecs"] == "shuffle"
+    assert info["x"]["dtype"] == np.dtype("f4")
+    assert info["x"]["attributes"] == {
+        "numbers": [[1, 2], [3, 4]],
+        "half": 0.5,
+        "words": ["a", "bc"],
+        "texts": ["x", "yz"],
+        "odd": None,
+    }
+    assert info[""]["attributes"] == {"made": "här", "flag": True}
+
+
+# ---- what libhdf5 has to do
+
+
+def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None:
+    array = filled("i4", (13, 6, 5))
+    path = write(tmp_path / "x.h5", x=(array, {"chunks": (4, 3, 5), "scaleoffset": 0}))
+    ds = ps.open(path)
+    check(ds, x=array)
+    assert "x: read by libhdf5, one thread at a time, because its filter 6" in ds.explain()
+    block = write(tmp_path / "b.h5", x=(array, {}))
+    moved = tmp_path / "u.h5"
+    with h5py.File(moved, "w", userblock_size=512) as file:
+        file.create_dataset("x", data=array, chunks=(4, 3, 5), compression="gzip")
+    check(ps.open(moved), x=array)
+    assert "begins with something else" in ps.open(moved).explain()
+    assert "libhdf5" not in ps.open(block).explain()
+    small = tmp_path / "c.h5"
+    with h5py.File(small, "w") as file:
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_layout(h5py.h5d.COMPACT)
+        space = h5py.h5s.create_simple((5,))
+        made = h5py.h5d.create(file.id, b"x", h5py.h5t.STD_I32LE, space, plist)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(5, dtype="i4"))
+    check(ps.open(small), x=np.arange(5, dtype="i4"))
+
+
+def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("text", data=["a", "bcd"])
+        file.create_dataset("good", data=np.arange(2))
+        lists = file.create_dataset("lists", (2,), h5py.vlen_dtype("i4"))
+        lists[0] = [1, 2]
+    for name, why in {"text": "text of variable length", "lists": "lists of variable"}.items():
+        with pytest.raises(NotImplementedError, match=rf"dataset '{name}': {why}.*fields="):
+            ps.open(path, fields=[name])
+    check(ps.open(path, fields=["good"]), good=np.arange(2))
+    with pytest.raises(FileNotFoundError):
+        ps.open(tmp_path / "none.h5")
+    with pytest.raises(NotImplementedError, match="from local files only"):
+        ps.open("http://127.0.0.1:9/x.h5")
+    (tmp_path / "y.h5").write_bytes(b"not hdf5" * 100)
+    with pytest.raises(ValueError, match=r"libhdf5 cannot open the file.*y.h5"):
+        ps.open(tmp_path / "y.h5")
+
+
+def test_without_libhdf5_the_message_says_what_to_install(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.h5", x=(filled("f4", (8, 2)), {}))
+    code = "import sys, penstock as ps; ps.open(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PENSTOCK_HDF5_LIBRARY": str(tmp_path / "none.so")},
+    )
+    assert "NotImplementedError" in done.stderr
+    assert "HDF5 files need libhdf5, 1.10.5 or newer" in done.stderr
+    assert "apt install libhdf5-dev" in done.stderr
+
+
+# ---- damage
+
+
+def outcome(path: Path) -> tuple[int, int]:
+    """How many rows a loader gives with on_error="skip", and how many it lost."""
+    loader = ps.open(path).batch(4).loader(on_error="skip", max_errors=None)
+    return sum(len(batch["x"]) for batch in loader), len(loader.errors())
+
+
+@pytest.mark.parametrize("filters", ["gzip shuffle", "zstd shuffle fletcher32", "fletcher32"])
+def test_a_damaged_chunk_costs_its_own_rows(filters: str, tmp_path: Path) -> None:
+    array = filled("f4", (20, 30))
+    options = {"chunks": (4, 30), **FILTERS[filters]}
+    path = write(tmp_path / "x.h5", x=(array, options))
+    with h5py.File(path) as file:
+        place = file["x"].id.get_chunk_info(2)
+    data = bytearray(path.read_bytes())
+    data[place.byte_offset + place.size // 2] ^= 0xFF
+    path.write_bytes(bytes(data))
+    with pytest.raises(ValueError, match=r"damaged.*x.h5.*sample .*x.h5:9"):
+        ps.open(path)[9]
+    assert outcome(path) == (16, 4)
+    same(ps.open(path)[7]["x"], array[7])
+
+
+def test_cut_anywhere_it_is_an_error(tmp_path: Path) -> None:
+    array = filled("f4", (40, 30))
+    for name, options in {"c": {"chunks": (4, 30), "compression": "gzip"}, "r": {}}.items():
+        whole = write(tmp_path / f"{name}.h5", x=(array, options)).read_bytes()
+        path = tmp_path / f"{name}cut.h5"
+        for cut in [0, 8, 100, 600, 2000, len(whole) // 2, len(whole) - 1]:
+            path.write_bytes(whole[:cut])
+            with pytest.raises((ValueError, OSError), match=r"cut.h5"):
+                list(ps.open(path))
+
+
+def test_flipped_bytes_of_metadata_never_crash(tmp_path: Path) -> None:
+    array = filled("i4", (8, 2))
+    path = write(tmp_path / "x.h5", x=(array, {"chunks": (2, 2), "compression": "gzip"}))
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 7):
+        data = bytearray(whole)
+        data[at] ^= 1 << at % 8
+        path.write_bytes(bytes(data))
+        try:
+            ds = ps.open(path)
+            for sample in ds[: min(len(ds), 20)]:
+                assert all(row.nbytes < 2**20 for row in sample.values())
+        except (ValueError, NotImplementedError, OSError, MemoryError):
+            pass
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    array = filled("f4", (400, 30))
+    for name, options in {"c": {"chunks": (4, 30), "compression": "gzip"}, "r": {}}.items():
+        path = write(tmp_path / f"{name}.h5", x=(array, options))
+        ds = ps.open(path)
+        same(ds[0]["x"], array[0])
+        os.truncate(path, path.stat().st_size // 4)
+        with pytest.raises(OSError, match=r"become shorter.*\.h5"):
+            ds[399]
