@@ -24,6 +24,10 @@ constexpr std::int64_t kHoldNs = 100'000;  // how long the GIL is kept from item
 constexpr std::int64_t kSpinNs = 3'000;
 constexpr std::int64_t kTurnSpinNs = 50'000;
 
+// A consumer that takes turns may stay away, and has called nobody: it was going to be back at
+// once. So a caller looks by itself after this long, once.
+constexpr std::int64_t kLookAgainNs = 500'000;
+
 constexpr std::int64_t kTracedWaitNs = 5'000;  // shorter ones are not worth a slice
 
 void trace_gil_wait(std::int64_t asked, std::int64_t got) {
@@ -141,6 +145,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
   engine::Chores chores;
   bool coming = true;  // counted in coming_
   bool was_quick = false;
+  bool look_again = false;
   const auto announce = [&] {
     if (!std::exchange(coming, true)) coming_.fetch_add(1);
   };
@@ -154,8 +159,8 @@ void CallerLane::run(Thread& self, unsigned worker) {
       if (ending_ || has_work(*engine, number)) {
         coming = parking_.retract(place);
       } else {
-        parking_.park(place, was_quick ? kTurnSpinNs : kSpinNs);
-        coming = true;
+        const bool looks = std::exchange(look_again, false);
+        coming = parking_.park(place, was_quick ? kTurnSpinNs : kSpinNs, looks ? kLookAgainNs : 0);
       }
       continue;
     }
@@ -170,7 +175,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
     if (engine::tracing() && got - asked > kTracedWaitNs) trace_gil_wait(asked, got);
     bool more = true;
     while (found) {
-      const bool quick = was_quick = claim.quick;
+      const bool quick = was_quick = look_again = claim.quick;
       const std::int64_t started = claim.started;
       if (!quick) engine->carry_out(chores);
       engine->run(claim, worker);

@@ -43,20 +43,27 @@ class Parking {
     return place.called.exchange(false, std::memory_order_relaxed);
   }
 
-  // Returns when a waker has chosen this thread. The next task often comes within microseconds; a
-  // sleep and a wake-up cost more.
-  void park(Place& place, std::int64_t spin_ns) {
+  // True: a waker has chosen this thread. False: none has for `limit_ns` (0: for ever), and it is
+  // not idle any more. The next task often comes within microseconds; a sleep and a wake-up cost
+  // more.
+  bool park(Place& place, std::int64_t spin_ns, std::int64_t limit_ns = 0) {
     const auto called = [&] { return place.called.load(std::memory_order_relaxed); };
     const std::int64_t until = now_ns() + place.patience.ns(spin_ns);
     do {
       for (int i = 0; i < 16 && !called(); ++i) relax();
     } while (!called() && now_ns() < until);
     now_ns() < until ? place.patience.found() : place.patience.gave_up();
+    const std::int64_t deadline = now_ns() + limit_ns;
     std::lock_guard hold(lock_);
     place.asleep = true;
-    while (!place.called.load(std::memory_order_relaxed)) place.cond.wait(lock_);
+    while (!called() && (limit_ns == 0 || now_ns() < deadline)) {
+      limit_ns == 0 ? place.cond.wait(lock_) : place.cond.wait_until(lock_, deadline);
+    }
     place.asleep = false;
-    place.called.store(false, std::memory_order_relaxed);
+    if (place.called.exchange(false, std::memory_order_relaxed)) return true;
+    std::erase(places_, &place);
+    idle_.fetch_sub(1, std::memory_order_seq_cst);
+    return false;
   }
 
   // Chooses one idle thread; false: there is none.
