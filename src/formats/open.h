@@ -3,9 +3,9 @@
 // What a name means: a folder is an image folder; a file that ends in .tar is a tar, in .tar.gz,
 // .tgz, .tar.zst a compressed one; .tfrecord and .tfrecords, perhaps with .gz or a shard's number
 // behind it (x.tfrecord-00003-of-00010), is a TFRecord file; a file that ends like an image is one
-// record of its own. .npy, .npz, .zarr, .zarr.zip (and a folder with Zarr's metadata in it), .h5 and
-// .hdf5 are arrays, whose rows are samples: open_records does not take them (npy/load.h and chunked/
-// do).
+// record of its own. .npy, .npz, .zarr, .zarr.zip (and a folder with Zarr's metadata in it), .h5
+// and .hdf5 are arrays, whose rows are samples: open_records does not take them (npy/load.h and
+// chunked/ do).
 #pragma once
 
 #include <cstdint>
