@@ -33,7 +33,7 @@ constexpr std::uint64_t kProbation = 100;
 
 FailureLimit make_limit(const Limit& limit, bool whole_pipeline) {
   if (!limit) return {};
-  const auto [numerator, denominator] = *limit;
+  const auto numerator = limit->first, denominator = limit->second;
   return [=](const FailureCounts& counts) {
     const auto failed =
         static_cast<std::int64_t>(whole_pipeline ? counts.all_failed : counts.failed);

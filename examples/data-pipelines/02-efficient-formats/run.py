@@ -53,9 +53,8 @@ def write_zarr(folder: Path, count: int) -> str:
     import zarr
 
     path = folder / "pixels.zarr"
-    array = zarr.create_array(
-        str(path / "data"), shape=(count, *SIZE, 3), chunks=(1, *SIZE, 3), dtype="uint8"
-    )
+    group = zarr.create_group(str(path))
+    array = group.create_array("data", shape=(count, *SIZE, 3), chunks=(1, *SIZE, 3), dtype="uint8")
     array[:] = pixels(count)
     return str(path)
 
