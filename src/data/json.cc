@@ -138,6 +138,7 @@ simdjson::error_code parse(std::string_view text, Document& into) {
 
 Result<JsonPtr> parse_json(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.empty()) return Error(Code::corrupt, "not JSON: there is nothing in it");
   const auto made = std::make_shared<Document>();
   made->size = sizeof(Document) + 12 * text.size();  // the parser's tape and texts
   simdjson::error_code code = parse(text, *made);
