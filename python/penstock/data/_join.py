@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from penstock.data._plan import Node, PlanError, Step, is_python
 
 if TYPE_CHECKING:
-    from penstock.data.dataset import Dataset
+    from penstock.data._base import Plan
 
 
-def joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:
+def joined(parts: Sequence[Plan], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:
     """The orders of the parts, and the row work that is the same for all."""
     for part in parts:
         part._before_batch(name)
@@ -25,7 +25,7 @@ def joined(parts: list[Dataset], name: str) -> tuple[tuple[Node, ...], tuple[Ste
     return tuple(part._own_steps()._node for part in parts), ()
 
 
-def shard_of(parts: Sequence[Dataset], name: str) -> tuple[int, int] | None:
+def shard_of(parts: Sequence[Plan], name: str) -> tuple[int, int] | None:
     """The rank that one of the parts was given: it is that of the whole."""
     given = {part._shard for part in parts if part._shard is not None}
     if len(given) > 1:

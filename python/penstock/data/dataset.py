@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from penstock import _core
-from penstock.data import _describe, _fields, _stream
-from penstock.data._build import RowPlan, cached_leaf, make_order, make_rows, open_leaf
+from penstock.data import _describe, _fields
+from penstock.data._base import Plan
+from penstock.data._build import cached_leaf
 from penstock.data._cache import ALL, cached
 from penstock.data._checks import (
     check_field_options,
@@ -23,7 +23,7 @@ from penstock.data._clips import audio_step, video_step
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
 from penstock.data._images import image_step
-from penstock.data._join import joined, shard_of
+from penstock.data._join import joined
 from penstock.data._options import LoaderOptions
 from penstock.data._plan import (
     Batch,
@@ -32,10 +32,7 @@ from penstock.data._plan import (
     Decode,
     Filter,
     Gather,
-    Items,
-    Leaf,
     Map,
-    Node,
     PlanError,
     Rename,
     Repeat,
@@ -43,15 +40,12 @@ from penstock.data._plan import (
     Select,
     Shuffle,
     Skip,
-    Step,
-    Stream,
     Take,
     Zip,
     fix_of,
     is_python,
     is_row_work,
     leaves,
-    over_leaves,
 )
 from penstock.data._sizes import parse_bytes
 
@@ -61,7 +55,7 @@ if TYPE_CHECKING:
 _Names = str | Sequence[str]
 
 
-class Dataset:
+class Dataset(Plan):
     """Samples in an order, with work to be done on them. Immutable: each method gives a new one.
 
     >>> import penstock as ps
@@ -72,27 +66,7 @@ class Dataset:
     [(3,), (1,)]
     """
 
-    def __init__(
-        self,
-        node: Node,
-        steps: tuple[Step, ...] = (),
-        shard: tuple[int, int] | None = None,
-        batch: Batch | None = None,
-    ) -> None:
-        self._node = node
-        self._steps = steps
-        self._shard = shard
-        self._batch = batch
-        self._opened: list[_core.Leaf] | None = None
-        self._made: _core.Order | None = None
-        self._alone: RowPlan | None = None
-
     # What there is.
-
-    @property
-    def sequential(self) -> bool:
-        """Is it read from front to back only? Else any sample can be asked for."""
-        return any(isinstance(leaf.source, Stream) for leaf in leaves(self._node))
 
     @property
     def fields(self) -> list[str]:
@@ -320,45 +294,6 @@ class Dataset:
             image_step(names, size, crop, flip, mode, interpolation, exact, box, options)
         )
 
-    def map(
-        self, fn: Callable[..., Any], concurrency: int | None = None, executor: Any = None
-    ) -> Dataset:
-        """fn(sample) or fn(sample, rng) on each sample; after batch(): fn(batch).
-
-        `rng` is that sample's own :class:`numpy.random.Generator`. None removes the sample. Async
-        functions are awaited. `concurrency` calls run at once; `executor` runs them elsewhere.
-        """
-        if self._batch is not None:
-            if concurrency not in (None, 1) or executor is not None:
-                raise PlanError("map: on batches it runs in order, one at a time")
-            return self._like(batch=replace(self._batch, maps=(*self._batch.maps, fn)))
-        if concurrency is not None:
-            concurrency = checked_whole(concurrency, "map: concurrency", 1)
-        return self._worked(Map(fn, concurrency, executor))
-
-    def cache(self, memory: int | str | None = None) -> Dataset:
-        """Keeps samples in memory as they are here, up to `memory` ("4GB"; None: all of them).
-
-        What does not fit is read again in each epoch. Datasets and loaders made of this one share
-        what it keeps. Random work comes after it.
-
-        >>> import numpy as np, penstock as ps
-        >>> ds = ps.from_arrays(x=np.arange(8)).cache(memory="1MB").shuffle(seed=1)
-        >>> [sum(b["x"].sum() for b in ds.batch(4).loader(epoch=e)) for e in range(2)]
-        [np.int64(28), np.int64(28)]
-        """
-        self._before_batch("cache")
-        if self.sequential:
-            raise PlanError(f"cache: not for a sequential plan; {fix_of(self._node)}")
-        limit = ALL if memory is None else parse_bytes(memory, "memory")
-        made = Dataset(cached(self, limit), (), self._shard)
-        made._opened = [
-            cached_leaf(leaf.source, opened)
-            for leaf, opened in zip(leaves(made._node), self._leaves(), strict=True)
-            if isinstance(leaf.source, Cached)
-        ]
-        return made
-
     def decode_video(
         self,
         field: str | None = None,
@@ -452,6 +387,45 @@ class Dataset:
         }
         return self._worked(audio_step(name, start, rate, options))
 
+    def map(
+        self, fn: Callable[..., Any], concurrency: int | None = None, executor: Any = None
+    ) -> Dataset:
+        """fn(sample) or fn(sample, rng) on each sample; after batch(): fn(batch).
+
+        `rng` is that sample's own :class:`numpy.random.Generator`. None removes the sample. Async
+        functions are awaited. `concurrency` calls run at once; `executor` runs them elsewhere.
+        """
+        if self._batch is not None:
+            if concurrency not in (None, 1) or executor is not None:
+                raise PlanError("map: on batches it runs in order, one at a time")
+            return self._like(batch=replace(self._batch, maps=(*self._batch.maps, fn)))
+        if concurrency is not None:
+            concurrency = checked_whole(concurrency, "map: concurrency", 1)
+        return self._worked(Map(fn, concurrency, executor))
+
+    def cache(self, memory: int | str | None = None) -> Dataset:
+        """Keeps samples in memory as they are here, up to `memory` ("4GB"; None: all of them).
+
+        What does not fit is read again in each epoch. Datasets and loaders made of this one share
+        what it keeps. Random work comes after it.
+
+        >>> import numpy as np, penstock as ps
+        >>> ds = ps.from_arrays(x=np.arange(8)).cache(memory="1MB").shuffle(seed=1)
+        >>> [sum(b["x"].sum() for b in ds.batch(4).loader(epoch=e)) for e in range(2)]
+        [np.int64(28), np.int64(28)]
+        """
+        self._before_batch("cache")
+        if self.sequential:
+            raise PlanError(f"cache: not for a sequential plan; {fix_of(self._node)}")
+        limit = ALL if memory is None else parse_bytes(memory, "memory")
+        made = Dataset(cached(self, limit), (), self._shard)
+        made._opened = [
+            cached_leaf(leaf.source, opened)
+            for leaf, opened in zip(leaves(made._node), self._leaves(), strict=True)
+            if isinstance(leaf.source, Cached)
+        ]
+        return made
+
     # Batches.
 
     def batch(
@@ -506,107 +480,6 @@ class Dataset:
         from penstock.data.loader import Loader
 
         return Loader(self, **options)
-
-    # Inside.
-
-    def _sample(self, position: int) -> dict[str, Any] | None:
-        """None: a filter, or a map, has removed it."""
-        if self._batch is not None:
-            raise TypeError("a dataset of batches has no single samples: index it before batch()")
-        if self._alone is None:
-            self._alone = make_rows(self._node, self._steps, 0, None, None)
-        return self._alone.native.sample(self._order(), self._leaves(), 0, 0, position)
-
-    def _leaves(self) -> list[_core.Leaf]:
-        if self._opened is None:
-            self._opened = [open_leaf(leaf) for leaf in leaves(self._node)]
-        return self._opened
-
-    def _order(self) -> _core.Order:
-        if self._made is None:
-            self._made = make_order(self._node, self._leaves())
-        return self._made
-
-    def _known_fields(self) -> list[str] | None:
-        if self.sequential:
-            return None
-        return _fields.after(_fields.of_leaves(leaves(self._node), self._leaves()), self._steps)
-
-    def _samples_in(self, window: str) -> int:
-        if self.sequential:
-            raise PlanError("shuffle: a window of a sequential plan is a number of samples")
-        known = [(len(leaf), leaf.mean_bytes) for leaf in self._leaves()]
-        total = sum(n for n, _ in known)
-        mean = sum(n * mean for n, mean in known) / max(total, 1)
-        return max(1, int(parse_bytes(window, "window") / max(mean, 1)))
-
-    def _before_batch(self, step: str) -> None:
-        if self._batch is not None:
-            raise PlanError(
-                f"{step}() comes before batch(): ds.shuffle(...).decode_image(...).{step}(...)"
-                f".batch({self._batch.size}); after batch() only map() and to() may follow"
-            )
-
-    def _reordered(
-        self,
-        node: Node,
-        steps: tuple[Step, ...] | None = None,
-        parts: Sequence[Dataset] | None = None,
-    ) -> Dataset:
-        """Another order over the samples of `parts`; by default over those of this dataset."""
-        self._before_batch(type(node).__name__.lower())
-        shard = shard_of(parts or [self], type(node).__name__.lower())
-        made = Dataset(node, self._steps if steps is None else steps, shard)
-        if made.sequential:
-            _stream.source_of(node)
-            return made
-        made._opened = [leaf for part in parts or [self] for leaf in part._leaves()]
-        made._order()  # what cannot work is said here
-        return made
-
-    def _worked(self, step: Step) -> Dataset:
-        self._before_batch(type(step).__name__.lower())
-        made = self._like(steps=(*self._steps, step))
-        made._known_fields()  # as above
-        return made
-
-    def _like(
-        self,
-        steps: tuple[Step, ...] | None = None,
-        shard: tuple[int, int] | None = None,
-        batch: Batch | None = None,
-    ) -> Dataset:
-        """The same order over the same leaves, which stay open, with something else changed."""
-        made = Dataset(
-            self._node,
-            self._steps if steps is None else steps,
-            shard or self._shard,
-            batch or self._batch,
-        )
-        made._opened, made._made = self._opened, self._made
-        return made
-
-    def _own_steps(self) -> Dataset:
-        """The same with its row work given to its leaves, so that it can be joined to another."""
-        if any(isinstance(leaf.source, Items) for leaf in leaves(self._node)) and any(
-            is_row_work(step) for step in self._steps
-        ):
-            raise PlanError(
-                "samples of a list take only select() and rename() before they are joined to "
-                "others; put decode() and map() after that"
-            )
-        steps = self._steps
-        return Dataset(
-            over_leaves(self._node, lambda leaf: Leaf(leaf.source, (*leaf.steps, *steps))),
-            (),
-            self._shard,
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"plan": (self._node, self._steps, self._shard, self._batch)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(*state["plan"])  # type: ignore[misc]
 
 
 def _length(dataset: Dataset, step: str) -> int:
