@@ -169,14 +169,15 @@ class EventRun:
         return got
 
     def _left(self) -> tuple[Got, Any]:
+        """What waits once the end is known. The marks behind the items are of those who wait."""
         assert self._end is not None
-        while True:
-            try:
-                got = self._ready.get_nowait()
-            except queue.Empty:
-                return self._end, None
-            if got[0] is not self._end:
-                return got
+        try:
+            got = self._ready.get_nowait()
+        except queue.Empty:
+            return self._end, None
+        if got[0] is self._end:
+            self._ready.put(got)
+        return got
 
     def items(self, timeout: float, ended: Callable[[int], None]) -> Iterator[Any]:
         return _Items(self, timeout, ended)
