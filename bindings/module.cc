@@ -40,6 +40,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_core(m);
   penstock::bindings::bind_pipeline(m);
   penstock::bindings::bind_transform(m);
+  penstock::bindings::bind_sound_ops(m);
   penstock::bindings::bind_image(m);
   penstock::bindings::bind_video(m);
   penstock::bindings::bind_audio(m);

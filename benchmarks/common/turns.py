@@ -50,8 +50,8 @@ def table(
         cpu = _cpu(turns[name])
         cells = [
             name + (f" ({notes[name]})" if notes.get(name) else ""),
-            f"{statistics.median(values):,.0f}",
-            f"{min(values):,.0f} to {max(values):,.0f}",
+            _figure(statistics.median(values)),
+            f"{_figure(min(values))} to {_figure(max(values))}",
             f"{ratio:.2f}",
             f"{cpu:.2f}" if cpu >= 0.1 else f"{cpu:.4f}",
             f"{cpu / our_cpu:.2f}",
@@ -59,6 +59,10 @@ def table(
             checks[name],
         ]
         print("| " + " | ".join(cells) + " |")
+
+
+def _figure(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.2f}"
 
 
 def _cpu(turns: Sequence[Turn]) -> float:

@@ -1,4 +1,4 @@
-"""Native ops: transforms of images that run without the GIL, alone or in pipelines.
+"""Native ops: transforms of images and sounds that run without the GIL, alone or in pipelines.
 
 Each function makes an op. Called with an image it gives a NumPy array; given to ``pipe`` it runs on
 native workers, never enters Python, and hands on a Tensor, which NumPy, PyTorch and JAX take for an
@@ -52,6 +52,7 @@ from penstock._image_request import (
     as_pair,
     make_request,
 )
+from penstock._sound_ops import fix_length, gain, mel_spectrogram, stft
 
 __all__ = [
     "NativeOp",
@@ -63,8 +64,11 @@ __all__ = [
     "convert",
     "crop",
     "decode_image",
+    "fix_length",
     "flip",
+    "gain",
     "grayscale",
+    "mel_spectrogram",
     "normalize",
     "pad",
     "random_crop",
@@ -73,6 +77,7 @@ __all__ = [
     "resize",
     "rotate90",
     "saturation",
+    "stft",
 ]
 
 Size: TypeAlias = tuple[int, int]

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "media/audio/samples.h"
+#include "media/audio/wav.h"
 #include "media/av/load.h"
 
 namespace penstock::media {
@@ -308,6 +309,9 @@ Status check(const AudioOptions& options) {
 }
 
 Result<AudioInfo> audio_info(std::shared_ptr<const storage::Source> source, int stream) {
+  Result<std::optional<WavHeader>> wav = read_wav_header(*source);
+  if (!wav) return std::move(wav).error();
+  if (*wav && stream <= 0) return info_of(**wav);
   Result<std::unique_ptr<av::Input>> input = open_sound(std::move(source), stream);
   if (!input) return std::move(input).error();
   const av::StreamInfo& is = (*input)->stream();
@@ -325,6 +329,9 @@ Result<AudioInfo> audio_info(std::shared_ptr<const storage::Source> source, int 
 Result<Audio> load_audio(std::shared_ptr<const storage::Source> source,
                          const AudioOptions& options) {
   if (Status fine = check(options); !fine) return std::move(fine).error();
+  Result<std::optional<WavHeader>> wav = read_wav_header(*source);
+  if (!wav) return std::move(wav).error();
+  if (*wav && wav_gives(**wav, options)) return load_wav(*source, **wav, options);
   Result<std::unique_ptr<av::Input>> input = open_sound(source, options.stream);
   if (!input) return std::move(input).error();
   if ((*input)->stream().sample_rate <= 0) {

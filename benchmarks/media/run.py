@@ -1,0 +1,139 @@
+"""Measures video and audio by Penstock and its peers, in one run, and prints Markdown tables.
+
+    run.py [--rounds N] [case ...]      --install-peers fetches the peers first
+
+Every figure comes from a process of its own; contenders take turns. Each process first has its
+output compared with a decode of the whole file by ffmpeg. Two threads, one of each decoder; "full"
+and "first" have one.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from common.peers import PEERS, ROOT, install, machine
+from common.processes import spawn, tree_cpu
+from common.turns import table, take_turns
+
+HERE = Path(__file__).resolve().parent
+FILES = ROOT / "build" / "bench-media"
+REQUIREMENTS = {
+    "pyav": ["av"],
+    "torchcodec": ["--no-deps", "torchcodec==0.13.0"],
+    "decord": ["decord"],
+    "spdl": ["spdl==0.8.0"],
+    "soundfile": ["soundfile"],
+    "librosa": ["librosa"],
+}
+VIDEO = {
+    "Penstock": ("penstock", ""),
+    "torchcodec, exact": ("torchcodec", "torchcodec"),
+    "decord": ("decord", "decord"),
+    "SPDL": ("spdl", "spdl"),
+    "PyAV, seeks": ("pyav", "pyav"),
+}
+SOUND = {
+    "Penstock": ("penstock", ""),
+    "soundfile": ("soundfile", "soundfile"),
+    "torchcodec": ("torchcodec", "torchcodec"),
+    "SPDL load_audio": ("spdl", "spdl"),
+    "librosa": ("librosa", "librosa"),
+}
+WAV = {
+    "Penstock, bytes to int16": ("penstock_bytes", ""),
+    "SPDL load_wav, a view": ("spdl_load_wav", "spdl"),
+    "SPDL load_wav, file to float32": ("spdl_load_wav_file", "spdl"),
+}
+# Title, what is wanted, who takes part (ours first).
+CASES: dict[str, tuple[str, str, dict[str, tuple[str, str]]]] = {
+    "uniform-30": ("8 frames at 224x224 of 60 s, 720p, GOP 30", "1.2 times the best exact", VIDEO),
+    "uniform-250": ("the same, GOP 250", "1.3 times the best exact", VIDEO),
+    "short": ("8 frames at 224x224 of clips of one GOP", "1.2 times the best", VIDEO),
+    "consecutive": ("16 frames in a row at a random place", "1.1 times the best", VIDEO),
+    "full": ("all frames as RGB, one thread", "not slower than PyAV", VIDEO),
+    "first": ("opening, and the first frame, GOP 250, one thread", "not slower", VIDEO),
+}
+for _form in ("wav", "flac", "mp3", "m4a", "opus"):
+    _who = {
+        name: one
+        for name, one in SOUND.items()
+        if not (_form == "m4a" and name in ("soundfile", "librosa"))
+    }
+    _windows = _who | WAV if _form == "wav" else _who
+    CASES[f"{_form}-whole"] = (f"30 s of {_form}, whole", "not slower", _windows)
+    CASES[f"{_form}-second"] = (f"one second of 30, {_form}", "not slower", _windows)
+    _mono = {name: one for name, one in _who.items() if name != "soundfile"}
+    CASES[f"{_form}-mono16"] = (f"30 s of {_form} as 16 kHz mono", "not slower", _mono)
+
+
+def measure_here(case: str, function: str) -> None:
+    import sound
+    import video
+
+    module: Any = sound if "-" in case and case.split("-")[0] in sound.files.SOUNDS else video
+    load = getattr(module, function)
+    jobs = module.jobs(case, FILES)
+    checked = sound.check(jobs, load) if module is sound else video.check(jobs[0], load(jobs[0]))
+
+    def work(job: Any) -> int:
+        got = load(job)
+        if getattr(job, "numbers", ()) is None:
+            return sum(1 for _ in got)
+        return 1
+
+    with ThreadPoolExecutor(1 if case in ("full", "first") else 2) as pool:
+        list(pool.map(work, jobs[:2]))
+        begun, cpu = time.perf_counter(), tree_cpu(os.getpid())
+        count = sum(pool.map(work, jobs))
+        ended, cpu_ended = time.perf_counter(), tree_cpu(os.getpid())
+    figures = {"seconds": ended - begun, "cpu": cpu_ended - cpu, "count": count}
+    print(json.dumps({**figures, "checked": checked}))
+
+
+def run(key: str, rounds: int) -> None:
+    title, wanted, contenders = CASES[key]
+
+    def start(name: str) -> dict[str, Any] | str:
+        function, folder = contenders[name]
+        command = [sys.executable, str(HERE / "run.py"), "--one", key, function]
+        return spawn(command, str(PEERS / "media" / folder) if folder else "")
+
+    turns, missing = take_turns(list(contenders), rounds, start)
+    checks = {name: taken[0]["checked"] for name, taken in turns.items() if taken}
+    print(f"\n### {key}: {title}\n\nWanted: {wanted}.\n")
+    table("frames" if key == "full" else "clips", turns, next(iter(contenders)), {}, checks)
+    for name, why in missing.items():
+        print(f"\n{name}: no figure: {why}")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--one"]:
+        return measure_here(sys.argv[2], sys.argv[3])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(CASES)}")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each contender runs")
+    parser.add_argument("--install-peers", action="store_true")
+    options = parser.parse_args()
+    unknown = set(options.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    import files
+
+    files.make(FILES)
+    if options.install_peers:
+        install("media", REQUIREMENTS)
+    print(f"{machine()}. {options.rounds} rounds, taking turns.")
+    for key in options.cases or CASES:
+        run(key, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
