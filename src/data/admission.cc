@@ -42,7 +42,10 @@ Admission::Admission(PlanPtr plan, const RunOptions& options)
   for (const SlotArray& slot : plan_->slots) {
     slot_bytes_ += size_of(slot.dtype) * static_cast<std::size_t>(elements(slot.shape));
   }
-  for (const SourcePtr& source : plan_->sources) in_blocks_ = in_blocks_ || source->block() > 1;
+  for (const SourcePtr& source : plan_->sources) {
+    in_blocks_ = in_blocks_ || source->block() > 1;
+    ahead_ = std::max(ahead_, source->ahead());
+  }
   listening_ = std::make_shared<RoomListener>();
 }
 
@@ -92,6 +95,7 @@ BatchPtr Admission::open() {
   }
   if (next_ == 0) advise(*batch);
   if (in_blocks_ && width == 1) order_reads(*batch);
+  if (ahead_ > 0 && width == 1) tell_ahead();
   bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
   for (const Place& place : places) {
     if (place.leaf == Place::kNone) continue;
@@ -109,6 +113,26 @@ void Admission::order_reads(Batch& batch) const {
     const Place &one = batch.places[a], &other = batch.places[b];
     return std::tie(one.leaf, one.record, a) < std::tie(other.leaf, other.record, b);
   });
+}
+
+// Tells the sources which records come next. Filling rows of the last round are not told.
+void Admission::tell_ahead() {
+  const std::uint64_t batch = std::max<std::uint64_t>(options_.share.batch, 1);
+  std::vector<Place> places;
+  std::vector<std::uint64_t> records;
+  for (; told_ <= next_ + ahead_ / batch && (!batches_ || told_ < *batches_); ++told_) {
+    const BatchRows rows = rounds_.at(told_);
+    places.resize(rows.valid);
+    plan_->order.locate(options_.epoch, rows.first, rows.stride, places);
+    for (std::size_t leaf = 0; leaf < plan_->sources.size(); ++leaf) {
+      if (plan_->sources[leaf]->ahead() == 0) continue;
+      records.clear();
+      for (const Place& place : places) {
+        if (place.leaf == leaf) records.push_back(place.record);
+      }
+      plan_->sources[leaf]->expect(records);
+    }
+  }
 }
 
 // Tells the sources how they will be read, from a look at the first batch.

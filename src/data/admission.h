@@ -19,6 +19,7 @@ class Admission {
   BatchPtr open();
   void advise(const Batch& batch) const;
   void order_reads(Batch& batch) const;
+  void tell_ahead();
 
   PlanPtr plan_;
   RunOptions options_;
@@ -26,7 +27,9 @@ class Admission {
   std::optional<std::uint64_t> batches_;
   std::size_t slot_bytes_ = 0;  // per row
   bool in_blocks_ = false;      // does a source read several records together?
+  std::uint64_t ahead_ = 0;     // rows that sources want to know before they are read
   std::uint64_t next_ = 0;
+  std::uint64_t told_ = 0;  // batches whose rows the sources know
   bool heard_ = false;
   std::shared_ptr<RoomListener> listening_;
   BatchPtr waiting_;       // for room

@@ -51,6 +51,8 @@ class FormatSource final : public Source {
   std::uint64_t mean_bytes() const noexcept override { return records_->mean_bytes(); }
   std::uint64_t digest() const noexcept override { return records_->digest(); }
   std::uint64_t block() const noexcept override { return records_->block(); }
+  std::uint64_t ahead() const noexcept override { return records_->ahead(); }
+  void expect(std::span<const std::uint64_t> records) const override { records_->expect(records); }
   void advise(formats::Access access) const noexcept override { records_->advise(access); }
 
   Status read(std::uint64_t index, BufferPool& pool, Row& into) const override {

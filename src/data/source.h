@@ -33,8 +33,10 @@ class Source {
   virtual std::uint64_t mean_bytes() const noexcept = 0;
   virtual std::uint64_t digest() const noexcept = 0;
   virtual std::uint64_t block() const noexcept { return 0; }  // see formats::Records
-  virtual void advise(formats::Access) const noexcept {}      // how it will be read next
-  virtual bool elsewhere() const noexcept { return false; }   // read() does nothing; see below
+  virtual std::uint64_t ahead() const noexcept { return 0; }  // likewise
+  virtual void expect(std::span<const std::uint64_t>) const {}
+  virtual void advise(formats::Access) const noexcept {}     // how it will be read next
+  virtual bool elsewhere() const noexcept { return false; }  // read() does nothing; see below
 };
 
 using SourcePtr = std::shared_ptr<const Source>;

@@ -111,6 +111,11 @@ class Records {
   // shuffles move blocks of this size.
   virtual std::uint64_t block() const noexcept { return 0; }
 
+  // What is read next, as far as it is known: so many records ahead are worth knowing (0: none),
+  // and these come after those that were told before. A hint: any record may be read at any time.
+  virtual std::uint64_t ahead() const noexcept { return 0; }
+  virtual void expect(std::span<const std::uint64_t>) const {}
+
   virtual Findings findings() const noexcept = 0;
   virtual void advise(Access access) const noexcept;  // a hint; nothing by default
 };

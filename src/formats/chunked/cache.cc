@@ -12,7 +12,7 @@ std::uint64_t cost(const Chunk& chunk) noexcept {
 }  // namespace
 
 ChunkCache::ChunkCache(std::uint64_t budget, std::vector<std::uint64_t> counts, Load load)
-    : budget_(budget), counts_(std::move(counts)), load_(std::move(load)), walks_(counts_.size()) {}
+    : counts_(std::move(counts)), load_(std::move(load)), walks_(counts_.size()), budget_(budget) {}
 
 Result<Chunk> ChunkCache::get(std::size_t array, std::uint64_t chunk) const {
   const Key key{array, chunk};
@@ -66,6 +66,17 @@ void ChunkCache::evict(std::uint64_t room) const {
     entries_.erase(oldest);
     used_last_.pop_front();
   }
+}
+
+void ChunkCache::set_budget(std::uint64_t budget) const {
+  const std::lock_guard hold(mutex_);
+  budget_ = budget;
+  evict(0);
+}
+
+std::uint64_t ChunkCache::budget() const {
+  const std::lock_guard hold(mutex_);
+  return budget_;
 }
 
 std::uint64_t ChunkCache::used() const {

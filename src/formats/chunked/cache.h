@@ -36,7 +36,8 @@ class ChunkCache {
 
   Result<Chunk> get(std::size_t array, std::uint64_t chunk) const;
 
-  std::uint64_t budget() const noexcept { return budget_; }
+  void set_budget(std::uint64_t budget) const;
+  std::uint64_t budget() const;
   std::uint64_t used() const;    // bytes
   std::uint64_t loaded() const;  // chunks that were unpacked so far
 
@@ -64,7 +65,6 @@ class ChunkCache {
   Result<Chunk> load(const Key& key, std::unique_lock<std::mutex>& hold) const;
   void evict(std::uint64_t room) const;
 
-  std::uint64_t budget_;
   std::vector<std::uint64_t> counts_;
   Load load_;
   mutable std::mutex mutex_;
@@ -72,7 +72,7 @@ class ChunkCache {
   mutable std::unordered_map<Key, std::shared_ptr<Entry>, Hash> entries_;
   mutable std::list<Key> used_last_;  // the oldest use first
   mutable std::vector<Walk> walks_;
-  mutable std::uint64_t used_ = 0, count_ = 0;
+  mutable std::uint64_t budget_, used_ = 0, count_ = 0;
 };
 
 }  // namespace penstock::formats::chunked

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "formats/chunked/cache.h"
+#include "formats/chunked/expected.h"
 #include "formats/digest.h"
 
 namespace penstock::formats::chunked {
@@ -14,6 +15,32 @@ namespace {
 struct Span {
   std::uint64_t first = 0, count = 0;
 };
+
+// How a budget is shared by chunks and by rows that are expected, if it is.
+struct Shares {
+  std::uint64_t chunks = 0, rows = 0;
+};
+
+// Only for rows that are views of chunks, where the chunks are more than fit.
+Shares shares_of(std::uint64_t budget, const std::vector<Array>& arrays, bool windowed) {
+  std::uint64_t all = 0, two = 0;
+  for (const Array& array : arrays) {
+    if (windowed || !array.flat || array.row_bytes == 0) return {budget, 0};
+    two += 2 * array.chunk_bytes;
+    if (array.chunk_count > budget / array.chunk_bytes) all = budget;
+  }
+  const std::uint64_t chunks = std::max(two, budget / 4);
+  if (all < budget || chunks > budget / 4 * 3) return {budget, 0};
+  return {chunks, budget - chunks};
+}
+
+std::vector<ExpectedRows::Layout> layouts_of(const std::vector<Array>& arrays) {
+  std::vector<ExpectedRows::Layout> layouts;
+  for (const Array& array : arrays) {
+    layouts.push_back({array.row_bytes, array.chunk.empty() ? 1 : array.chunk[0]});
+  }
+  return layouts;
+}
 
 // The chunk of an array that was asked for last, so that neighbours need not ask again.
 struct Held {
@@ -31,6 +58,8 @@ class Rows final : public ArrayRecords {
                                       : options.stride),
         windowed_(options.window > 0),
         name_(std::move(name)),
+        shares_(shares_of(options.cache, arrays_, windowed_)),
+        expected_(shares_.rows, layouts_of(arrays_)),
         cache_(options.cache, chunk_counts(arrays_),
                [this](std::size_t array, std::uint64_t chunk) { return unpack(array, chunk); }) {
     const std::uint64_t rows = arrays_[0].shape[0];
@@ -58,7 +87,25 @@ class Rows final : public ArrayRecords {
   const std::vector<std::string>& fields() const noexcept override { return fields_; }
   const std::vector<Array>& arrays() const noexcept override { return arrays_; }
   std::uint64_t block() const noexcept override { return block_; }
-  std::uint64_t cached_bytes() const override { return cache_.used(); }
+  std::uint64_t cached_bytes() const override { return cache_.used() + expected_.used(); }
+  std::uint64_t ahead() const noexcept override { return expected_.capacity(); }
+
+  // Rows that lie in few chunks are left to the cache.
+  void expect(std::span<const std::uint64_t> indices) const override {
+    if (indices.empty() || expected_.capacity() == 0) return;
+    std::vector<std::uint64_t> blocks;
+    for (const std::uint64_t index : indices) {
+      if (index >= size_) return;
+      blocks.push_back(index / block_);
+    }
+    std::sort(blocks.begin(), blocks.end());
+    const auto count = std::uint64_t(std::unique(blocks.begin(), blocks.end()) - blocks.begin());
+    std::uint64_t bytes = 0;
+    for (const Array& array : arrays_) bytes += array.chunk_bytes;
+    if (count < (shares_.chunks + shares_.rows) / 2 / bytes) return;
+    cache_.set_budget(shares_.chunks);
+    expected_.expect(indices);
+  }
   std::uint64_t chunks_loaded() const override { return cache_.loaded(); }
   std::uint64_t bytes(std::uint64_t index) const noexcept override {
     return index < size_ ? taken_ : 0;
@@ -84,7 +131,9 @@ class Rows final : public ArrayRecords {
 
   Status read(std::uint64_t index, BufferPool& pool, Record& into) const override {
     std::vector<Held> held(arrays_.size());
-    return read(index, pool, into, held);
+    std::vector<Buffer> kept(arrays_.size());
+    expected_.take({&index, 1}, kept);
+    return read(index, pool, into, held, kept);
   }
 
   // In the order of rows, so that each chunk is asked for once.
@@ -95,7 +144,12 @@ class Rows final : public ArrayRecords {
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
     std::vector<Held> held(arrays_.size());
-    for (const std::size_t i : order) outcomes[i] = read(indices[i], pool, into[i], held);
+    std::vector<Buffer> kept(arrays_.size() * indices.size());
+    expected_.take(indices, kept);
+    for (const std::size_t i : order) {
+      const std::span<Buffer> own = std::span(kept).subspan(i * arrays_.size(), arrays_.size());
+      outcomes[i] = read(indices[i], pool, into[i], held, own);
+    }
   }
 
  private:
@@ -105,7 +159,9 @@ class Rows final : public ArrayRecords {
     return counts;
   }
 
-  Status read(std::uint64_t index, BufferPool& pool, Record& into, std::vector<Held>& held) const {
+  // `kept`: the rows of those arrays that need no chunk any more.
+  Status read(std::uint64_t index, BufferPool& pool, Record& into, std::vector<Held>& held,
+              std::span<Buffer> kept) const {
     into.clear();
     if (index >= size_) {
       return Error(Code::out_of_range, "there is no row " + std::to_string(index) + "; there are " +
@@ -114,7 +170,13 @@ class Rows final : public ArrayRecords {
     const Span rows{index * stride_, window_};
     for (std::size_t a = 0; a < arrays_.size(); ++a) {
       Field field{fields_[a], FieldKind::bytes, {}, 0, {}};
-      Status status = read(a, rows, pool, field, held[a]);
+      Status status;
+      if (kept[a]) {
+        field.memory = std::move(kept[a]);
+        field.bytes = field.memory.bytes().first(std::size_t(arrays_[a].row_bytes));
+      } else {
+        status = read(a, rows, pool, field, held[a]);
+      }
       if (!status) {
         into.clear();
         return status;
@@ -201,8 +263,9 @@ class Rows final : public ArrayRecords {
     if (!packed->memory) return Chunk();
     Result<Buffer> chunk =
         array.chain.decode(packed->bytes, packed->skipped, array.element, array.chunk, pool_);
-    if (chunk) return chunk;
-    return std::move(chunk).error().in_file(array.chunks->name(number));
+    if (!chunk) return std::move(chunk).error().in_file(array.chunks->name(number));
+    expected_.keep(a, number, *chunk, pool_);
+    return chunk;
   }
 
   std::vector<Array> arrays_;
@@ -211,7 +274,9 @@ class Rows final : public ArrayRecords {
   bool windowed_;
   std::string name_;
   std::uint64_t size_ = 0, bytes_ = 0, taken_ = 0, digest_ = 0, block_ = 0;
+  Shares shares_;
   mutable BufferPool pool_;  // memory of chunks, used again
+  mutable ExpectedRows expected_;
   ChunkCache cache_;
 };
 

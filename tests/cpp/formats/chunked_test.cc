@@ -2,12 +2,15 @@
 // with other readers in tests/python/formats.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "formats/chunked/array.h"
 #include "formats/chunked/cache.h"
+#include "formats/chunked/expected.h"
 
 namespace penstock::formats::chunked {
 namespace {
@@ -130,6 +133,49 @@ TEST(ChunkCache, a_failure_is_not_kept) {
   EXPECT_FALSE(cache.get(0, 1).ok());
   fail = false;
   EXPECT_TRUE(cache.get(0, 1).ok());
+}
+
+std::uint64_t number_in(const Buffer& memory) {
+  std::uint64_t number = 0;
+  if (memory) std::memcpy(&number, memory.data(), sizeof(number));
+  return number;
+}
+
+TEST(ExpectedRows, a_chunk_leaves_the_rows_that_are_expected_of_it_once) {
+  BufferPool pool;
+  ExpectedRows rows(10'000, {{8, 4}});
+  rows.expect(std::vector<std::uint64_t>{5, 2, 7});
+  std::uint64_t numbers[] = {4, 5, 6, 7};
+  const Buffer chunk = Buffer::wrap(numbers, sizeof(numbers), [] {});
+  std::vector<Buffer> got(4);
+  rows.keep(0, 1, chunk, pool);
+  rows.take(std::vector<std::uint64_t>{7, 6, 5, 2}, got);
+  EXPECT_EQ(number_in(got[0]), 7U);
+  EXPECT_FALSE(got[1]);  // nobody expected it
+  EXPECT_EQ(number_in(got[2]), 5U);
+  EXPECT_FALSE(got[3]);  // its chunk was not unpacked
+  EXPECT_EQ(rows.used(), 0U);
+  rows.keep(0, 1, chunk, pool);
+  EXPECT_EQ(rows.used(), 0U);
+}
+
+TEST(ExpectedRows, what_is_kept_stays_below_the_budget_and_the_oldest_are_forgotten) {
+  BufferPool pool;
+  ExpectedRows rows(4 * 1200, {{1024, 100}});
+  EXPECT_EQ(rows.capacity(), 4U);
+  std::vector<std::uint64_t> wanted(50);
+  std::iota(wanted.begin(), wanted.end(), std::uint64_t(0));
+  rows.expect(wanted);
+  const Buffer chunk = *pool.allocate(100 * 1024);
+  rows.keep(0, 0, chunk, pool);
+  EXPECT_LE(rows.used(), 4U * 1200U);
+  EXPECT_GT(rows.used(), 3U * 1024U);
+  std::vector<Buffer> got(50);
+  rows.take(wanted, got);
+  EXPECT_EQ(std::count_if(got.begin(), got.end(), [](const Buffer& one) { return bool(one); }), 4);
+  EXPECT_TRUE(
+      std::none_of(got.begin(), got.begin() + 40, [](const Buffer& one) { return bool(one); }));
+  EXPECT_EQ(rows.used(), 0U);
 }
 
 }  // namespace

@@ -320,6 +320,31 @@ def test_a_windowed_shuffle_unpacks_each_chunk_once(tmp_path: Path) -> None:
     assert first.tolist() != sorted(first.tolist())
 
 
+def test_a_global_shuffle_unpacks_a_chunk_for_all_rows_that_come_soon(tmp_path: Path) -> None:
+    image = np.arange(2000 * 64, dtype="i4").reshape(2000, 64)
+    path = tmp_path / "x.zarr"
+    group = zarr.open_group(str(path), mode="w")
+    for name, array, rows in [("image", image, 20), ("label", np.arange(2000), 50)]:
+        made = group.create_array(
+            name, shape=array.shape, dtype=array.dtype, chunks=(rows, *array.shape[1:])
+        )
+        made[...] = array
+    budget = 200_000  # a third of it; room for some 400 rows and ten chunks
+    ds = ps.open(path, fields=["image", "label"], chunk_cache=budget).shuffle(seed=3)
+    seen = []
+    for epoch in range(2):  # and once more after a loop that was left
+        for batch in ds.batch(50).loader(threads=2):
+            labels = batch["label"].tolist()
+            assert (batch["image"] == image[labels]).all()
+            assert ds._leaves()[0].chunk_bytes <= budget
+            seen += labels
+            if epoch == 0 and len(seen) == 1000:
+                break
+    assert sorted(seen[1000:]) == list(range(2000))
+    # A batch alone would want nearly 80 of the 140 chunks, in all 60 batches.
+    assert ds._leaves()[0].chunks_loaded < 60 * 80 // 3
+
+
 def test_the_cache_stays_below_its_budget(tmp_path: Path) -> None:
     array = filled("f8", (400, 32))
     path = write(tmp_path / "x.zarr", array, chunks=(10, 32))
