@@ -93,7 +93,8 @@ nb::dict as_dict(const Record& record) {
 
 OpenRecords open_records(const std::vector<std::string>& names, std::string_view format,
                          const std::vector<std::string>& fields, bool checksums, bool refresh,
-                         bool write_index, std::uint64_t max_member, int threads, bool verify) {
+                         bool write_index, std::uint64_t max_member, int threads, bool verify,
+                         bool mmap) {
   OpenOptions options;
   options.format = must(formats::format_named(format));
   options.fields = fields;
@@ -103,6 +104,7 @@ OpenRecords open_records(const std::vector<std::string>& names, std::string_view
   options.max_member = max_member;
   options.threads = threads;
   options.verify = verify;
+  options.mmap = mmap;
   std::optional<Result<std::shared_ptr<const formats::Records>>> records;
   {
     const Released released;
@@ -125,13 +127,23 @@ nb::dict read_one(const OpenRecords& opened, std::uint64_t index) {
 // The bytes of one field, as bytes.
 nb::object read_bytes(const OpenRecords& opened, const std::vector<std::uint64_t>& indices,
                       const std::string& field) {
-  std::vector<Record> records(indices.size());
+  // Before anything is read: it may collect garbage, and that may call anything, even this.
+  nb::object all = checked(PyList_New(static_cast<Py_ssize_t>(indices.size())));
   std::vector<Status> outcomes(indices.size());
+  // Used again by the next call: small records keep the memory of their lists of fields.
+  thread_local std::vector<Record> kept;
+  if (kept.size() < indices.size()) kept.resize(indices.size());
+  const std::span<Record> records = std::span(kept).first(indices.size());
+  struct Clear {
+    std::span<Record> records;
+    ~Clear() {
+      for (Record& record : records) record.clear();
+    }
+  } const clear{records};
   {
     const Released released;
     opened.records->read_many(indices, *opened.pool, records, outcomes);
   }
-  nb::object all = checked(PyList_New(static_cast<Py_ssize_t>(records.size())));
   for (std::size_t i = 0; i < records.size(); ++i) {
     must(outcomes[i]);
     const Field* found = records[i].find(field);
@@ -369,10 +381,11 @@ void bind_formats(nb::module_& m) {
   m.def("open_records", &open_records, "names"_a, "format"_a = "",
         "fields"_a = std::vector<std::string>(), "checksums"_a = false, "refresh"_a = false,
         "write_index"_a = true, "max_member"_a = OpenOptions().max_member, "threads"_a = 0,
-        "verify"_a = true,
+        "verify"_a = true, "mmap"_a = false,
         nb::sig("def open_records(names: list[str], format: str = '', fields: list[str] = [], "
                 "checksums: bool = False, refresh: bool = False, write_index: bool = True, "
-                "max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records"),
+                "max_member: int = 1073741824, threads: int = 0, verify: bool = True, "
+                "mmap: bool = False) -> Records"),
         "Opens files, and indexes what needs it.");
   m.def("read_range", &read_range, "name"_a, "offset"_a, "size"_a,
         nb::sig("def read_range(name: str, offset: int, size: int) -> bytes"),

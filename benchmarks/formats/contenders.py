@@ -72,16 +72,20 @@ def array_record_sequential(folder: Path) -> Parts:
 # ---- 100-byte records, at random, in batches of 1024
 
 
-def penstock_random(folder: Path) -> Parts:
+def penstock_random(folder: Path, mmap: bool = False) -> Parts:
     from penstock import io
 
-    records = io.TFRecords(folder / "small.tfrecord")
+    records = io.TFRecords(folder / "small.tfrecord", mmap=mmap)
 
     def work(batch: list[int]) -> tuple[int, int]:
         got = records[batch]
         return len(got), number_of(got[0])
 
     yield from on_two_threads(work, random_batches(400_000))
+
+
+def penstock_random_mapped(folder: Path) -> Parts:
+    yield from penstock_random(folder, mmap=True)
 
 
 def array_record_random(folder: Path) -> Parts:

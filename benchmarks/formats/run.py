@@ -54,6 +54,7 @@ CASES = {
         "records",
         {
             "Penstock TFRecords, two threads": ("penstock_random", ""),
+            "the same with mmap=True": ("penstock_random_mapped", ""),
             "ArrayRecord, two threads": ("array_record_random", "formats/array_record"),
         },
     ),

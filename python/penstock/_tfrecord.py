@@ -181,9 +181,13 @@ class TFRecords:
     (3, b'two', [b'three', b'one'])
     """
 
-    def __init__(self, src: Names, *, verify: bool = True, checksums: bool = False) -> None:
+    def __init__(
+        self, src: Names, *, verify: bool = True, checksums: bool = False, mmap: bool = False
+    ) -> None:
+        """With `mmap` records are looked at where they are: faster for small ones, for files that
+        nobody changes."""
         self._records = _core.open_records(
-            names_of(src), "tfrecord", checksums=checksums, verify=verify
+            names_of(src), "tfrecord", checksums=checksums, verify=verify, mmap=mmap
         )
 
     def __len__(self) -> int:

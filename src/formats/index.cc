@@ -130,6 +130,22 @@ bool Index::part(std::uint64_t i, std::uint64_t p, Part& into) const noexcept {
   return true;
 }
 
+void Index::fetch_entry(std::uint64_t i) const noexcept {
+  const auto k = std::size_t(i);
+  __builtin_prefetch(&firsts_[k]);
+  __builtin_prefetch(&ends_[k]);
+  __builtin_prefetch(&starts_[k]);
+}
+
+void Index::fetch_parts(std::uint64_t i) const noexcept {
+  const std::size_t part = firsts_[std::size_t(i)];
+  if (part >= parts_) return;
+  const std::size_t width = wide_ ? 8 : 4;
+  __builtin_prefetch(&places_[part * width]);
+  __builtin_prefetch(&sizes_[part * width]);
+  __builtin_prefetch(&numbers_[part]);
+}
+
 const Index::Bad* Index::bad(std::uint64_t i) const noexcept {
   if (bad_.empty()) [[likely]]
     return nullptr;

@@ -82,6 +82,9 @@ class Index {
   bool entry(std::uint64_t i, Entry& into) const noexcept;
   // Part `p` of record `i`, with entry.first <= p < entry.first + entry.count.
   bool part(std::uint64_t i, std::uint64_t p, Part& into) const noexcept;
+  // Hints that record `i` is asked for soon: at first for its entry, a little later for its parts.
+  void fetch_entry(std::uint64_t i) const noexcept;
+  void fetch_parts(std::uint64_t i) const noexcept;
   std::uint64_t hash(std::uint64_t p) const noexcept { return hashes_[std::size_t(p)]; }
   // Why record `i` cannot be read, or null.
   const Bad* bad(std::uint64_t i) const noexcept;

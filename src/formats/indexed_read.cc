@@ -173,24 +173,67 @@ Status IndexedRecords::read_found(const Found& found, const Extent& extent, Buff
   return made;
 }
 
+// Where those are that can be read. Records at random lie anywhere in the tables of the index, and
+// in a map: all this is asked for some records ahead, so that misses of the cache overlap.
+void IndexedRecords::find_many(std::span<const std::uint64_t> indices, std::span<Record> into,
+                               std::span<Status> outcomes, std::vector<Wanted>& wanted) const {
+  constexpr std::size_t kFar = 24, kNear = 12;
+  const auto hint = [&](std::size_t i, void (Index::*fetch)(std::uint64_t) const noexcept) {
+    if (i >= indices.size() || indices[i] >= size()) return;
+    const auto shard = std::size_t(shard_of(indices[i]));
+    (shards_[shard].index.*fetch)(indices[i] - firsts_[shard]);
+  };
+  for (std::size_t i = 0; i < std::min(kFar, indices.size()); ++i) hint(i, &Index::fetch_entry);
+  for (std::size_t i = 0; i < std::min(kNear, indices.size()); ++i) hint(i, &Index::fetch_parts);
+  wanted.reserve(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    hint(i + kFar, &Index::fetch_entry);
+    hint(i + kNear, &Index::fetch_parts);
+    Wanted& one = wanted.emplace_back();
+    one.into = &into[i];
+    one.outcome = &outcomes[i];
+    outcomes[i] = find(indices[i], one.found);
+    if (outcomes[i].ok()) outcomes[i] = measure(one.found, one.extent);
+    if (!outcomes[i].ok()) {
+      into[i].clear();
+      wanted.pop_back();
+    } else if (mapped_) {
+      const std::byte* at = shards_[one.found.shard].memory.data() + one.extent.range.offset;
+      __builtin_prefetch(at);
+      __builtin_prefetch(at + std::min<std::uint64_t>(one.extent.range.size, 64));
+    }
+  }
+}
+
 void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
                                std::span<Record> into, std::span<Status> outcomes) const {
-  if (mapped_) return Records::read_many(indices, pool, into, outcomes);
-  std::vector<Wanted> wanted(indices.size());
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    wanted[i].into = &into[i];
-    wanted[i].outcome = &outcomes[i];
-    outcomes[i] = find(indices[i], wanted[i].found);
-    if (outcomes[i].ok()) outcomes[i] = measure(wanted[i].found, wanted[i].extent);
-    if (!outcomes[i].ok()) into[i].clear();
+  std::vector<Wanted> found, wanted;
+  find_many(indices, into, outcomes, found);
+  if (mapped_) {
+    for (const Wanted& each : found) {
+      *each.outcome = view_mapped(each.found, *each.into);
+      if (!each.outcome->ok()) each.into->clear();
+    }
+    return;
   }
-  std::erase_if(wanted, [](const Wanted& each) { return !each.outcome->ok(); });
-  const auto rank = [](const Wanted& each) {
-    const bool alone = each.extent.pieces != 1;  // these come last
-    return std::tuple(alone, each.found.shard, each.extent.range.offset);
+  // Small keys are sorted instead of what they stand for.
+  struct Key {
+    std::size_t shard;
+    std::uint64_t offset;
+    std::size_t at;
   };
-  std::sort(wanted.begin(), wanted.end(),
-            [&](const Wanted& a, const Wanted& b) { return rank(a) < rank(b); });
+  std::vector<Key> keys;
+  keys.reserve(found.size());
+  for (const Wanted& each : found) {
+    const bool alone = each.extent.pieces != 1;  // these come last
+    keys.push_back(
+        {alone ? shards_.size() : each.found.shard, each.extent.range.offset, keys.size()});
+  }
+  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+    return std::tie(a.shard, a.offset, a.at) < std::tie(b.shard, b.offset, b.at);
+  });
+  wanted.reserve(found.size());
+  for (const Key& key : keys) wanted.push_back(found[key.at]);
 
   for (std::size_t first = 0; first < wanted.size();) {
     const Wanted& leader = wanted[first];
@@ -213,6 +256,7 @@ void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPoo
 // to see which of them fails.
 void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool) const {
   std::vector<storage::Range> ranges;
+  ranges.reserve(wanted.size());
   for (const Wanted& each : wanted) ranges.push_back(each.extent.range);
   constexpr storage::MergeLimits limits;
   std::vector<storage::MergedRange> merged;
@@ -230,6 +274,7 @@ void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool
     return keys;
   };
   std::vector<Group> groups;
+  groups.reserve(merged.size());
   std::size_t first = 0, end = 0;  // groups[first] is the first of the block, which ends there
   const auto close_block = [&] {
     const Result<Buffer> memory = pool.allocate(std::max<std::size_t>(end, 1));
@@ -250,6 +295,7 @@ void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool
 
   const auto file = files_.open(wanted[0].found.shard);
   std::vector<storage::Read> reads;
+  reads.reserve(groups.size());
   for (const Group& group : groups) {
     if (!group.memory) continue;
     reads.push_back({group.offset, group.memory.bytes().subspan(group.at, group.size)});

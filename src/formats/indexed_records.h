@@ -89,6 +89,8 @@ class IndexedRecords final : public Records {
   Status find(std::uint64_t index, Found& into) const;
   Status measure(const Found& found, Extent& into) const;
   Status read_found(const Found& found, const Extent& extent, BufferPool& pool, Record& into) const;
+  void find_many(std::span<const std::uint64_t> indices, std::span<Record> into,
+                 std::span<Status> outcomes, std::vector<Wanted>& wanted) const;
   void read_alone(const Wanted& wanted, BufferPool& pool) const;
   void read_shard(std::span<const Wanted> wanted, BufferPool& pool) const;
   Status view_mapped(const Found& found, Record& into) const;

@@ -111,12 +111,18 @@ def test_a_compressed_file_is_a_sequential_dataset() -> None:
         assert batches[0]["box"].shape == (2, 4)
 
 
-def test_records_by_number(path: Path) -> None:
-    records = io.TFRecords(path)
+@pytest.mark.parametrize("mmap", [False, True])
+def test_records_by_number(path: Path, mmap: bool) -> None:
+    records = io.TFRecords(path, mmap=mmap)
     everything = list(io.iter_tfrecord(path))
     assert len(records) == 100
     assert records[-1] == everything[-1]
     assert records[[5, 99, 5]] == [everything[5], everything[99], everything[5]]
+    order = [i * 37 % 100 for i in range(100)]
+    assert records[order] == [everything[i] for i in order]
+    assert records[[]] == []
+    with pytest.raises(IndexError, match="there is no record 100"):
+        records[[3, 100, 4]]
     assert io.parse_example(records[7], {"label": "int64"}) == {"label": 7}
     with pytest.raises(IndexError, match="record 100 of 100"):
         records[100]
@@ -148,6 +154,12 @@ def test_a_flipped_bit_costs_one_record(path: Path) -> None:
     with pytest.raises(ValueError, match=r"checksum of this record.*sample 10"):
         list(ds.batch(25).loader())
     assert ps.open(path, verify=False, fields={"all": "raw"})[10]["all"]
+    for mmap in (False, True):
+        records = io.TFRecords(path, mmap=mmap)
+        assert len(records[[9, 11, 19]]) == 3
+        for bad, why in ((10, "checksum"), (20, "damaged")):
+            with pytest.raises(ValueError, match=rf"{why}.*sample {bad}"):
+                records[[9, bad, 11]]
 
 
 @pytest.mark.parametrize("keep", [1, 11, 12, 13, 30])

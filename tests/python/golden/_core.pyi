@@ -407,7 +407,7 @@ class Records:
     def findings(self) -> dict[str, int]:
         """What was passed over, damaged or missing."""
 
-def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0, verify: bool = True) -> Records:
+def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0, verify: bool = True, mmap: bool = False) -> Records:
     """Opens files, and indexes what needs it."""
 
 def read_range(name: str, offset: int, size: int) -> bytes:
