@@ -3,18 +3,17 @@
 #include <cstring>
 
 #include "data/steps.h"
+#include "data/widen.h"
 
 namespace penstock::data {
 namespace {
 
 template <class T>
-void widen(std::span<const std::byte> from, std::int64_t* to) {
+void widen_bytes(std::span<const std::byte> from, std::int64_t* to) {
   const std::size_t count = from.size() / sizeof(T);
   const std::byte* at = from.data();
   if (reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0) {
-    const T* tokens = reinterpret_cast<const T*>(at);
-    for (std::size_t i = 0; i < count; ++i) to[i] = tokens[i];
-    return;
+    return widen(reinterpret_cast<const T*>(at), count, to);
   }
   for (std::size_t i = 0; i < count; ++i) {
     T token;
@@ -51,13 +50,13 @@ class Tokens final : public RowStep {
     }
     switch (work_.dtype) {
       case DType::uint16:
-        widen<std::uint16_t>(bytes->bytes, to);
+        widen_bytes<std::uint16_t>(bytes->bytes, to);
         break;
       case DType::uint32:
-        widen<std::uint32_t>(bytes->bytes, to);
+        widen_bytes<std::uint32_t>(bytes->bytes, to);
         break;
       default:
-        widen<std::int32_t>(bytes->bytes, to);
+        widen_bytes<std::int32_t>(bytes->bytes, to);
         break;
     }
     std::fill(to + count, to + work_.window, work_.pad);

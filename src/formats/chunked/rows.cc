@@ -90,7 +90,8 @@ class Rows final : public ArrayRecords {
   std::uint64_t cached_bytes() const override { return cache_.used() + expected_.used(); }
   std::uint64_t ahead() const noexcept override { return expected_.capacity(); }
 
-  // Rows that lie in few chunks are left to the cache.
+  // Rows that lie in few chunks are left to the cache. From front to back it needs only a few of
+  // them, and memory that is used again soon is faster.
   void expect(std::span<const std::uint64_t> indices) const override {
     if (indices.empty() || expected_.capacity() == 0) return;
     std::vector<std::uint64_t> blocks;
@@ -102,7 +103,12 @@ class Rows final : public ArrayRecords {
     const auto count = std::uint64_t(std::unique(blocks.begin(), blocks.end()) - blocks.begin());
     std::uint64_t bytes = 0;
     for (const Array& array : arrays_) bytes += array.chunk_bytes;
-    if (count < (shares_.chunks + shares_.rows) / 2 / bytes) return;
+    const std::uint64_t all = shares_.chunks + shares_.rows;
+    if (count < all / 2 / bytes) {
+      const bool forward = std::is_sorted(indices.begin(), indices.end());
+      cache_.set_budget(forward ? std::min(all, (2 * count + 8) * (bytes + 1024)) : all);
+      return;
+    }
     cache_.set_budget(shares_.chunks);
     expected_.expect(indices);
   }
