@@ -4,18 +4,22 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
 #include "clip_source.h"
 #include "errors.h"
+#include "image_request.h"
 #include "media/audio/load.h"
 #include "py_engine.h"
 #include "released.h"
 #include "tensor_export.h"
+#include "tensor_import.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -66,6 +70,37 @@ nb::tuple load(nb::handle source, const AudioOptions& options) {
                         audio.sample_rate, audio.start, audio.damaged, failure);
 }
 
+// The bytes of a file, or, with a path, nothing.
+nb::object save(std::optional<std::string> path, nb::handle samples, int sample_rate,
+                const std::string& format, const std::string& coding, bool channels_first) {
+  static const std::map<std::string_view, AudioFormat> formats = {{"wav", AudioFormat::wav},
+                                                                  {"flac", AudioFormat::flac}};
+  static const std::map<std::string_view, SampleCoding> codings = {
+      {"int16", SampleCoding::int16},
+      {"int24", SampleCoding::int24},
+      {"int32", SampleCoding::int32},
+      {"float32", SampleCoding::float32}};
+  const Tensor array = tensor_of(samples);
+  const AudioFileOptions options{named(formats, format, "format"), named(codings, coding, "coding"),
+                                 channels_first};
+  if (path) {
+    std::optional<Status> saved;
+    {
+      const Released released;
+      saved.emplace(save_audio(*path, array, sample_rate, options));
+    }
+    must(*std::move(saved));
+    return nb::none();
+  }
+  std::optional<Result<std::vector<std::byte>>> made;
+  {
+    const Released released;
+    made.emplace(encode_audio(array, sample_rate, options));
+  }
+  const std::vector<std::byte> bytes = must(*std::move(made));
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
 void make_options(AudioOptions* self, double start, std::optional<double> duration, int sample_rate,
                   int channels, std::vector<int> select, const std::string& dtype,
                   bool channels_first, int stream, bool strict, bool partial, bool exact) {
@@ -100,6 +135,11 @@ void bind_audio(nb::module_& m) {
         nb::sig("def load_audio(source: typing.Any, options: AudioOptions) -> tuple[typing.Any, "
                 "int, float, int, Exception | None]"),
         "Samples, their rate, where they begin, damages, and what ended them early.");
+  m.def("save_audio", &save, "path"_a.none(), "samples"_a, "sample_rate"_a, "format"_a, "coding"_a,
+        "channels_first"_a,
+        nb::sig("def save_audio(path: str | None, samples: typing.Any, sample_rate: int, "
+                "format: str, coding: str, channels_first: bool) -> bytes | None"),
+        "A sound as a file, or as the bytes of one.");
 }
 
 }  // namespace penstock::bindings

@@ -64,4 +64,21 @@ Result<AudioInfo> audio_info(std::span<const std::byte> bytes, int stream = -1);
 Result<Audio> load_audio(const std::string& name, const AudioOptions& options = {});
 Result<Audio> load_audio(std::span<const std::byte> bytes, const AudioOptions& options = {});
 
+enum class AudioFormat : std::uint8_t { wav, flac };                      // FLAC needs FFmpeg
+enum class SampleCoding : std::uint8_t { int16, int24, int32, float32 };  // FLAC: the first two
+
+struct AudioFileOptions {
+  AudioFormat format = AudioFormat::wav;
+  // Floats are rounded to the nearest integer; what is louder than 1 is cut off.
+  SampleCoding coding = SampleCoding::int16;
+  bool channels_first = true;
+};
+
+// `samples`: float32 or int16, channels x samples (or samples x channels), or one channel alone.
+Result<std::vector<std::byte>> encode_audio(const Tensor& samples, int sample_rate,
+                                            const AudioFileOptions& options = {});
+// The same into a file, which takes the place of one that is there.
+Status save_audio(const std::string& path, const Tensor& samples, int sample_rate,
+                  const AudioFileOptions& options = {});
+
 }  // namespace penstock

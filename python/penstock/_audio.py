@@ -14,6 +14,7 @@ from penstock import _core
 SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 SampleType: TypeAlias = Literal["float32", "int16"]
 Layout: TypeAlias = Literal["CT", "TC"]
+Coding: TypeAlias = Literal["int16", "int24", "int32", "float32"]
 
 
 class AudioInfo(NamedTuple):
@@ -114,6 +115,68 @@ def load_audio(
     return made  # type: ignore[no-any-return]
 
 
+def save_audio(
+    path: str | os.PathLike[str],
+    samples: Any,
+    sample_rate: int,
+    *,
+    format: Literal["wav", "flac"] | None = None,
+    coding: Coding = "int16",
+    layout: Layout = "CT",
+) -> None:
+    """Writes a sound as WAV or FLAC.
+
+    Args:
+        path: Where to; a file that is there is replaced.
+        samples: float32 in -1 to 1, or int16: (channels, samples), or one channel alone.
+        sample_rate: Samples a second.
+        format: None: as the name ends.
+        coding: Of a sample in the file: "int16", "int24", and for WAV also "int32" and "float32".
+            Floats are rounded to the nearest integer; what is louder than 1 is cut off.
+        layout: "CT" is (channels, samples), "TC" (samples, channels).
+
+    >>> import numpy as np, tempfile, os
+    >>> from penstock import io
+    >>> path = os.path.join(tempfile.mkdtemp(), "silence.wav")
+    >>> io.save_audio(path, np.zeros((2, 800), np.float32), 16000)
+    >>> io.load_audio(path).shape
+    (2, 800)
+    """
+    name = os.fspath(path)
+    if format is None:
+        ending = os.path.splitext(name)[1].lower()
+        if ending not in (".wav", ".flac"):
+            raise ValueError(f'{name}: say format="wav" or "flac", or let the name end so')
+        format = "flac" if ending == ".flac" else "wav"
+    _core.save_audio(name, samples, sample_rate, format, coding, _is_first(layout))
+
+
+def encode_audio(
+    samples: Any,
+    sample_rate: int,
+    format: Literal["wav", "flac"] = "wav",
+    *,
+    coding: Coding = "int16",
+    layout: Layout = "CT",
+) -> bytes:
+    """A sound as the bytes of a WAV or FLAC file; the arguments are those of `save_audio`.
+
+    >>> import numpy as np
+    >>> from penstock import io
+    >>> io.load_audio(io.encode_audio(np.ones(3, np.float32) / 2, 8000)).tolist()
+    [[0.5, 0.5, 0.5]]
+    """
+    made = _core.save_audio(None, samples, sample_rate, format, coding, _is_first(layout))
+    assert made is not None
+    return made
+
+
+def _is_first(layout: str) -> bool:
+    if layout not in ("CT", "TC"):
+        raise ValueError(f'layout must be "CT" or "TC", not {layout}')
+    return layout == "CT"
+
+
 def audio_options(
     start: float | None,
     duration: float | None,
@@ -126,8 +189,7 @@ def audio_options(
     stream: int | None,
     on_error: str = "raise",
 ) -> _core.AudioOptions:
-    if layout not in ("CT", "TC"):
-        raise ValueError(f'layout must be "CT" or "TC", not {layout}')
+    first = _is_first(layout)
     if channels == 0 or sample_rate == 0:
         raise ValueError("channels and sample_rate are 1 or more")
     select = [int(one) for one in channels] if isinstance(channels, Sequence | np.ndarray) else []
@@ -139,7 +201,7 @@ def audio_options(
         channels=count,
         select=select,
         dtype=dtype,
-        channels_first=layout == "CT",
+        channels_first=first,
         stream=-1 if stream is None else stream,
         strict=strict,
         partial=on_error == "partial",

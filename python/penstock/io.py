@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._array_info import array_info
-from penstock._audio import AudioInfo, Samples, audio_info, load_audio
+from penstock._audio import AudioInfo, Samples, audio_info, encode_audio, load_audio, save_audio
 from penstock._image_request import (
     MAX_PIXELS,
     Box,
@@ -52,6 +52,7 @@ __all__ = [
     "decode_image",
     "decode_image_batch",
     "decode_image_fields",
+    "encode_audio",
     "encode_example",
     "encode_image",
     "image_info",
@@ -65,6 +66,7 @@ __all__ = [
     "parse_example",
     "read_range",
     "sample_video",
+    "save_audio",
     "video_info",
 ]
 

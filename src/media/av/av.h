@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/error.h"
 #include "penstock/image.h"
@@ -23,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 1;
+inline constexpr int kInterface = 2;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -197,6 +199,9 @@ class Library {
   virtual std::string version() const = 0;  // "5.1.6: avcodec 59.37.100, ..."
   virtual Result<std::unique_ptr<Input>> open(std::shared_ptr<const storage::Source> source,
                                               const InputOptions& options) = 0;
+  // A FLAC file of interleaved samples, each in the upper `bits` (16 or 24) of its 32.
+  virtual Result<std::vector<std::byte>> encode_flac(std::span<const std::int32_t> samples,
+                                                     int channels, int sample_rate, int bits) = 0;
 };
 
 }  // namespace penstock::media::av

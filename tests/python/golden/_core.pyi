@@ -373,6 +373,9 @@ def load_audio(source: Any, options: AudioOptions) -> tuple[Any, int, float, int
     Samples, their rate, where they begin, damages, and what ended them early.
     """
 
+def save_audio(path: str | None, samples: Any, sample_rate: int, format: str, coding: str, channels_first: bool) -> bytes | None:
+    """A sound as a file, or as the bytes of one."""
+
 class Records:
     """Records of files, by number."""
 

@@ -5,6 +5,7 @@
 #include "media/av/av.h"
 #include "media/av/ffmpeg/decoder.h"
 #include "media/av/ffmpeg/demuxer.h"
+#include "media/av/ffmpeg/flac.h"
 #include "media/av/ffmpeg/pixels.h"
 #include "media/av/ffmpeg/recovery.h"
 #include "media/av/ffmpeg/sounds.h"
@@ -100,6 +101,10 @@ class FfmpegLibrary final : public Library {
     auto input = std::make_unique<FfmpegInput>(std::move(source), options);
     if (Status opened = input->open(); !opened) return std::move(opened).error();
     return std::unique_ptr<Input>(std::move(input));
+  }
+  Result<std::vector<std::byte>> encode_flac(std::span<const std::int32_t> samples, int channels,
+                                             int sample_rate, int bits) override {
+    return flac_of(samples, channels, sample_rate, bits);
   }
 };
 
