@@ -107,12 +107,14 @@ void bind_array_leaf(nb::module_& m, nb::class_<Leaf>& leaf) {
       .def_prop_ro(
           "chunks_loaded",
           [](const Leaf& one) {
+            if (one.table != nullptr) return one.table->groups_loaded();
             return one.arrays == nullptr ? std::uint64_t{0} : one.arrays->chunks_loaded();
           },
-          "Chunks that were unpacked so far.")
+          "Chunks, or groups of rows, that were unpacked so far.")
       .def_prop_ro(
           "chunk_bytes",
           [](const Leaf& one) {
+            if (one.table != nullptr) return one.table->cached_bytes();
             return one.arrays == nullptr ? std::uint64_t{0} : one.arrays->cached_bytes();
           },
           "What the cache of unpacked chunks holds.");

@@ -190,6 +190,7 @@ void bind_leaf(nb::module_& m) {
           "name", [](const Leaf& leaf, std::uint64_t i) { return leaf.source->name(i); },
           "record"_a);
   bind_array_leaf(m, leaf);
+  bind_table_leaf(leaf);
 }
 
 // (name, mode, interpolation or None, finish or None) of each field.
@@ -380,12 +381,25 @@ void bind_data(nb::module_& m) {
               work.array = plan.slots.size();
               plan.slots.push_back({work.dtype, work.shape});
             } else {
-              plan.row_bytes += must(Tensor::bytes_for(work.dtype, work.shape));
+              const bool any_length = !shape.empty() && shape[0] == -1;
+              if (!any_length) plan.row_bytes += must(Tensor::bytes_for(work.dtype, work.shape));
             }
             plan.add(must(data::array_step(std::move(work))));
           },
           "field"_a, "dtype"_a, "shape"_a, "placed"_a,
           "The bytes of a row as an array, straight into the batch if placed.")
+      .def(
+          "place",
+          [](PlanBuilder& plan, std::string field, std::size_t number, const std::string& dtype,
+             const std::vector<std::int64_t>& shape, std::string column, std::size_t at) {
+            plan.placed.push_back(
+                {std::move(field), number, plan.slots.size(), std::move(column), at});
+            plan.slots.push_back(
+                {must(dtype_named(dtype)), Dims(std::span<const std::int64_t>(shape))});
+          },
+          "field"_a, "number"_a, "dtype"_a, "shape"_a, "column"_a, "at"_a,
+          "Field `number` of the only leaf goes straight into the batch, as column `at`.")
+      .def_rw("only_placed", &PlanBuilder::only_placed, "Are there no other fields?")
       .def("image", &add_image, "fields"_a, "request"_a, "ordinal"_a, "box"_a)
       .def(
           "call",

@@ -58,7 +58,7 @@ Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
 void set_row(nb::handle sample, data::BatchRow& row) {
   const auto fail = [&row](Error error) {
     row.state = data::RowState::failed;
-    row.error = std::move(error);
+    row.error = std::make_unique<Error>(std::move(error));
   };
   if (PyExceptionInstance_Check(sample.ptr())) {
     return fail(error_of_exception(nb::borrow(sample).release().ptr(), nullptr));
@@ -147,8 +147,9 @@ void PlanBuilder::call(nb::object function, std::string name, int concurrency,
 
 data::PlanPtr PlanBuilder::plan(const data::Order& order, std::vector<data::SourcePtr> sources,
                                 std::uint64_t seed, bool replace) const {
-  auto plan = std::make_shared<data::LoaderPlan>(data::LoaderPlan{
-      order, std::move(sources), own_steps, segments, slots, row_bytes, 1, seed, replace});
+  auto plan = std::make_shared<data::LoaderPlan>(
+      data::LoaderPlan{order, std::move(sources), own_steps, segments, slots, row_bytes, 1, seed,
+                       replace, placed, only_placed});
   plan->together = data::rows_together(*plan, heavy);
   return plan;
 }

@@ -18,6 +18,8 @@ struct PlanBuilder {
   std::vector<data::Segment> segments{1};
   std::vector<data::SlotArray> slots;
   std::size_t row_bytes = 0;
+  std::vector<data::PlacedField> placed;
+  bool only_placed = false;
   bool heavy = false;           // does a step take long, as decoding an image does?
   std::vector<Kept> functions;  // of the user, for the garbage collector
 

@@ -85,6 +85,9 @@ nb::dict as_dict(const Record& record) {
       case FieldKind::integer:
         all[name] = field.integer;
         break;
+      case FieldKind::nothing:
+        all[name] = nb::none();
+        break;
     }
   }
   record.memory.give_to_user();

@@ -107,6 +107,10 @@ BatchPtr Admission::open() {
 // Rows whose records lie near one another are read one after the other, so that workers do not
 // unpack the same chunk for rows of one batch at different times.
 void Admission::order_reads(Batch& batch) const {
+  const auto before = [](const Place& a, const Place& b) {
+    return std::tie(a.leaf, a.record) < std::tie(b.leaf, b.record);
+  };
+  if (std::is_sorted(batch.places.begin(), batch.places.end(), before)) return;
   batch.reading.resize(batch.places.size());
   std::iota(batch.reading.begin(), batch.reading.end(), 0U);
   std::sort(batch.reading.begin(), batch.reading.end(), [&](std::uint32_t a, std::uint32_t b) {

@@ -26,7 +26,7 @@ enum class RowState : std::uint8_t { open, removed, failed };
 struct BatchRow {
   RowState state = RowState::open;
   Row row;
-  std::optional<Error> error;  // why it failed, or was replaced
+  std::unique_ptr<Error> error;  // why it failed, or was replaced; mostly none: rows are small
 };
 
 // Values of one after the other, and where each row's begin: offsets has one more than rows.

@@ -316,23 +316,24 @@ Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept
   return made(stack(batch, kind.name, kept));
 }
 
-void Collator::finish(Batch& batch, const RowName& name) {
+void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedField> placed) {
   Kept kept;
   if (options_.alone) {
     known_ = false;
     kinds_.clear();
   }
+  kept.reserve(batch.work.size());
   for (std::size_t i = 0; i < batch.work.size(); ++i) {
     BatchRow& one = batch.work[i];
-    if (one.state == RowState::open) {
+    const bool empty = known_ && kinds_.empty() && one.row.fields.empty();  // nothing to check
+    if (one.state == RowState::open && !empty) {
       if (!known_) {
         first_ = name(i);
         learn(one.row);
       }
-      Status fits = check(one.row);
-      if (!fits) {
+      if (Status fits = check(one.row); !fits) {
         one.state = RowState::failed;
-        one.error = std::move(fits).error().of_sample(name(i));
+        one.error = std::make_unique<Error>(std::move(fits).error().of_sample(name(i)));
       }
     }
     if (one.state == RowState::open) kept.push_back(i);
@@ -350,6 +351,15 @@ void Collator::finish(Batch& batch, const RowName& name) {
         break;
       }
       batch.columns.push_back(*std::move(column));
+    }
+    for (const PlacedField& field : placed) {
+      Result<Tensor> column = close_ranks(batch.slots[field.array], kept);
+      if (!column) {
+        batch.failure = std::move(column).error();
+        break;
+      }
+      const auto at = static_cast<std::ptrdiff_t>(std::min(field.at, batch.columns.size()));
+      batch.columns.insert(batch.columns.begin() + at, {field.column, *std::move(column)});
     }
     if (options_.mask) {
       Result<Tensor> valid = Tensor::empty(DType::boolean, {std::int64_t(kept.size())});

@@ -11,10 +11,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "data/batch.h"
+#include "data/plan.h"
 #include "transform/finish.h"
 
 namespace penstock::data {
@@ -43,8 +45,8 @@ class Collator {
   explicit Collator(CollateOptions options) : options_(std::move(options)) {}
 
   // Moves what is left of the rows into columns and lists errors in the order of rows. `name` says
-  // what a row is called in messages.
-  void finish(Batch& batch, const RowName& name);
+  // what a row is called in messages; `placed` are the columns that rows do not hold.
+  void finish(Batch& batch, const RowName& name, std::span<const PlacedField> placed = {});
 
   // Bytes per row, beside slots, that finished batches take; 0 until the schema is known.
   std::size_t row_bytes() const noexcept { return row_bytes_.load(std::memory_order_relaxed); }

@@ -143,8 +143,10 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
       {.queue_size = 1});
   if (plan->calls()) add_call_stages(builder, *plan, options, rows);
   builder.pipe("collate",
-               [rows, collator = options.collator](BatchPtr batch) {
-                 collator->finish(*batch, [&](std::size_t row) { return rows->name(*batch, row); });
+               [rows, plan, collator = options.collator](BatchPtr batch) {
+                 collator->finish(
+                     *batch, [&](std::size_t row) { return rows->name(*batch, row); },
+                     plan->placed);
                  return batch;
                },
                {.queue_size = 1});

@@ -1,5 +1,8 @@
 #include "data/plan.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace penstock::data {
 
 std::string LoaderPlan::name_of(std::span<const Place> places) const {
@@ -14,8 +17,33 @@ std::string LoaderPlan::name_of(std::span<const Place> places) const {
 std::size_t rows_together(const LoaderPlan& plan, bool heavy) {
   constexpr std::uint64_t kSmall = 16 * 1024;
   for (const SourcePtr& source : plan.sources) heavy = heavy || source->mean_bytes() > kSmall;
+  if (!heavy && plan.only_placed) return kMostPlaced;
   return heavy ? 1 : 32;
 }
+
+namespace {
+
+// Fields that belong in the batch are put there, and leave the row.
+Status place(const LoaderPlan& plan, const RowTask& task, Row& row) {
+  for (const PlacedField& field : plan.placed) {
+    const auto found = std::find_if(row.fields.begin(), row.fields.end(),
+                                    [&](const RowField& one) { return one.name == field.name; });
+    const Bytes* bytes = found == row.fields.end() ? nullptr : std::get_if<Bytes>(&found->value);
+    if (bytes == nullptr || field.array >= task.slots.size()) {
+      return Error(Code::not_found, "the sample has no field '" + field.name + "'");
+    }
+    const Tensor& slots = task.slots[field.array];
+    const std::size_t size = slots.nbytes() / static_cast<std::size_t>(slots.shape()[0]);
+    if (bytes->bytes.size() != size) {
+      return Error(Code::corrupt, "field '" + field.name + "' has another size here");
+    }
+    if (size > 0) std::memcpy(slots.raw() + task.slot * size, bytes->bytes.data(), size);
+    row.fields.erase(found);
+  }
+  return {};
+}
+
+}  // namespace
 
 Status run_steps(std::span<const StepPtr> steps, const RowTask& task, Row& row) {
   for (const StepPtr& step : steps) {
@@ -46,7 +74,7 @@ Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Pla
       row.fields.push_back(std::move(field));
     }
   }
-  return {};
+  return plan.placed.empty() ? Status() : place(plan, task, row);
 }
 
 Result<bool> run_all(const LoaderPlan& plan, const RowTask& task, const CallTask& call, Row& row) {

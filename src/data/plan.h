@@ -25,6 +25,16 @@ struct SlotArray {
   Dims shape;
 };
 
+// A field of the only source whose values go from the record straight into the batch: no row ever
+// holds them.
+struct PlacedField {
+  std::string name;       // in the records
+  std::size_t field = 0;  // its number there
+  std::size_t array = 0;  // the slot array
+  std::string column;     // its name in the batch
+  std::size_t at = 0;     // and its place among the columns
+};
+
 // What a call knows besides the row.
 struct CallTask {
   std::uint64_t epoch = 0;
@@ -51,7 +61,9 @@ struct LoaderPlan {
   std::size_t row_bytes = 0;  // that steps are known to take for a row, beside slots
   std::size_t together = 1;   // rows that are read at once, by one worker
   std::uint64_t seed = 0;
-  bool replace = false;  // rows that fail are replaced by others
+  bool replace = false;                  // rows that fail are replaced by others
+  std::vector<PlacedField> placed = {};  // if there is one source, and it places()
+  bool only_placed = false;              // there are no other fields
   static constexpr std::uint32_t kMostDraws = 8;
 
   bool calls() const noexcept { return segments.size() > 1; }
@@ -61,6 +73,9 @@ using PlanPtr = std::shared_ptr<const LoaderPlan>;
 
 // How many rows one worker reads at once: small records that little is done with go in groups.
 std::size_t rows_together(const LoaderPlan& plan, bool heavy);
+
+// How many at most, if their fields are only placed.
+inline constexpr std::size_t kMostPlaced = 1024;
 
 // Reads the row at `places`: the records, each carried through the steps of its leaf, side by side.
 Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Place> places,

@@ -7,6 +7,7 @@ void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
     for (std::size_t i = first; i < last; ++i) steps(batch, batch.read_at(i), 0);
     return;
   }
+  if (!plan_->placed.empty()) return read_placed(batch, first, last);
   std::vector<std::uint64_t> records;
   std::vector<Row*> into;
   std::vector<Status> outcomes;
@@ -30,6 +31,40 @@ void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
       after_reading(batch, row, 0, std::move(status));
     }
     run = end;
+  }
+}
+
+void RowWork::read_placed(Batch& batch, std::size_t first, std::size_t last) const {
+  std::vector<std::uint64_t> records;
+  std::vector<std::uint32_t> slots;
+  std::vector<Row*> into;
+  std::vector<formats::Placement> placements;
+  records.reserve(last - first), slots.reserve(last - first);
+  for (std::size_t i = first; i < last; ++i) {
+    const std::size_t row = batch.read_at(i);
+    records.push_back(batch.places[row].record);
+    slots.push_back(static_cast<std::uint32_t>(row));
+    if (!plan_->only_placed) into.push_back(&batch.work[row].row);
+  }
+  for (const PlacedField& field : plan_->placed) {
+    placements.push_back({field.field, batch.slots[field.array].raw()});
+  }
+  std::vector<formats::Failure> failures;
+  plan_->sources[0]->read_placed(records, slots, placements, *pool_, into, failures);
+  std::vector<bool> failed(records.size(), false);
+  for (formats::Failure& one : failures) {
+    const std::size_t row = batch.read_at(first + one.index);
+    if (failed[one.index]) continue;
+    failed[one.index] = true;
+    if (one.error.code() == Code::io) {
+      steps(batch, row, 0);  // once more, alone
+    } else {
+      after_reading(batch, row, 0, std::move(one.error));
+    }
+  }
+  if (plan_->segments[0].steps.empty()) return;
+  for (std::size_t i = first; i < last; ++i) {
+    if (!failed[i - first]) after_reading(batch, batch.read_at(i), 0, {});
   }
 }
 
@@ -90,7 +125,7 @@ void RowWork::settle(Batch& batch, std::size_t row, Result<bool> stays) const {
 void RowWork::fail(Batch& batch, std::size_t row, Error error) const {
   BatchRow& one = batch.work[row];
   one.state = RowState::failed;
-  one.error = std::move(error).of_sample(name(batch, row));
+  one.error = std::make_unique<Error>(std::move(error).of_sample(name(batch, row)));
   one.row.fields.clear();
 }
 

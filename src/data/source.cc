@@ -17,6 +17,14 @@ void Source::read_many(std::span<const std::uint64_t> records, BufferPool& pool,
   }
 }
 
+void Source::read_placed(std::span<const std::uint64_t> records, std::span<const std::uint32_t>,
+                         std::span<const formats::Placement>, BufferPool&, std::span<Row* const>,
+                         std::vector<formats::Failure>& failures) const {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    failures.push_back({i, Error(Code::internal, "this source does not place fields")});
+  }
+}
+
 namespace {
 
 void add_fields(const formats::Record& record, Row& into) {
@@ -32,6 +40,9 @@ void add_fields(const formats::Record& record, Row& into) {
         break;
       case formats::FieldKind::bytes:
         into.fields.push_back({std::string(field.name), Bytes{field.bytes, memory, {}}});
+        break;
+      case formats::FieldKind::nothing:
+        into.fields.push_back({std::string(field.name), std::monostate()});
         break;
     }
   }
@@ -67,6 +78,20 @@ class FormatSource final : public Source {
     add_fields(record, into);
     record.clear();
     return {};
+  }
+
+  bool places() const noexcept override { return records_->places(); }
+
+  void read_placed(std::span<const std::uint64_t> indices, std::span<const std::uint32_t> slots,
+                   std::span<const formats::Placement> placements, BufferPool& pool,
+                   std::span<Row* const> into,
+                   std::vector<formats::Failure>& failures) const override {
+    thread_local std::vector<formats::Record> records;
+    if (records.size() < into.size()) records.resize(into.size());
+    const auto some = std::span(records).first(into.size());
+    records_->read_placed(indices, slots, placements, pool, some, failures);
+    for (std::size_t i = 0; i < into.size(); ++i) add_fields(some[i], *into[i]);
+    for (formats::Record& record : some) record.clear();
   }
 
   void read_many(std::span<const std::uint64_t> indices, BufferPool& pool,

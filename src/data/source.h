@@ -27,6 +27,14 @@ class Source {
   // The same for many: those that lie side by side in a file are read together.
   virtual void read_many(std::span<const std::uint64_t> records, BufferPool& pool,
                          std::span<Row* const> into, std::span<Status> outcomes) const;
+  // The same, with some fields straight into arrays of a batch; see formats::Records. `into` may be
+  // empty: then nothing else is read.
+  virtual bool places() const noexcept { return false; }
+  virtual void read_placed(std::span<const std::uint64_t> records,
+                           std::span<const std::uint32_t> slots,
+                           std::span<const formats::Placement> placements, BufferPool& pool,
+                           std::span<Row* const> into,
+                           std::vector<formats::Failure>& failures) const;
   virtual std::string name(std::uint64_t record) const = 0;  // for messages
   virtual std::uint64_t bytes(
       std::uint64_t record) const noexcept;  // what read() takes from a pool

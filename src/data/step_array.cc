@@ -8,12 +8,14 @@ namespace {
 
 class ArrayRow final : public RowStep {
  public:
-  ArrayRow(ArrayWork work, std::size_t bytes) : work_(std::move(work)), bytes_(bytes) {}
+  ArrayRow(ArrayWork work, std::size_t bytes, bool any_length)
+      : work_(std::move(work)), bytes_(bytes), any_length_(any_length) {}
 
   Status run(const RowTask& task, Row& row) const override {
     Value* value = row.find(work_.field);
     const Bytes* bytes = value == nullptr ? nullptr : std::get_if<Bytes>(value);
-    if (bytes == nullptr || bytes->bytes.size() != bytes_) {
+    if (bytes == nullptr || (any_length_ ? bytes_ == 0 || bytes->bytes.size() % bytes_ != 0
+                                         : bytes->bytes.size() != bytes_)) {
       return Error(Code::not_found, "the sample has no row of an array in a field '" + work_.field +
                                         "'; it has: " + row.names());
     }
@@ -23,24 +25,30 @@ class ArrayRow final : public RowStep {
       *value = Placed{*work_.array};
       return {};
     }
-    Result<Tensor> own = Tensor::empty(task.pool, work_.dtype, work_.shape);
+    Dims shape = work_.shape;
+    if (any_length_) shape[0] = static_cast<std::int64_t>(bytes->bytes.size() / bytes_);
+    Result<Tensor> own = Tensor::empty(task.pool, work_.dtype, shape);
     if (!own) return std::move(own).error();
-    if (bytes_ > 0) std::memcpy(own->raw(), bytes->bytes.data(), bytes_);
+    if (own->nbytes() > 0) std::memcpy(own->raw(), bytes->bytes.data(), own->nbytes());
     *value = *std::move(own);
     return {};
   }
 
  private:
   ArrayWork work_;
-  std::size_t bytes_;
+  std::size_t bytes_;  // of a row, or of an element along the first dimension
+  bool any_length_;
 };
 
 }  // namespace
 
 Result<StepPtr> array_step(ArrayWork work) {
-  const Result<std::size_t> bytes = Tensor::bytes_for(work.dtype, work.shape);
+  const bool any_length = work.shape.rank() > 0 && work.shape[0] == -1;
+  Dims one = work.shape;
+  if (any_length) one[0] = 1;
+  const Result<std::size_t> bytes = Tensor::bytes_for(work.dtype, one);
   if (!bytes) return bytes.error();
-  return StepPtr(std::make_shared<ArrayRow>(std::move(work), *bytes));
+  return StepPtr(std::make_shared<ArrayRow>(std::move(work), *bytes, any_length));
 }
 
 }  // namespace penstock::data

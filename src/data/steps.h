@@ -63,7 +63,7 @@ StepPtr token_step(TokenWork work);
 struct ArrayWork {
   std::string field;
   DType dtype = DType::uint8;
-  Dims shape;
+  Dims shape;  // the first extent may be -1: as many as there are; then it has no slot
   std::optional<std::size_t> array;  // the slot array, if the result goes straight into the batch
 };
 Result<StepPtr> array_step(ArrayWork work);

@@ -15,9 +15,10 @@ namespace penstock::formats {
 namespace {
 
 constexpr std::pair<std::string_view, Format> kFormats[] = {
-    {"", Format::detect},     {"tar", Format::tar},           {"folder", Format::folder},
-    {"files", Format::files}, {"tfrecord", Format::tfrecord}, {"npy", Format::npy},
-    {"npz", Format::npz},     {"zarr", Format::zarr},         {"hdf5", Format::hdf5},
+    {"", Format::detect},         {"tar", Format::tar},           {"folder", Format::folder},
+    {"files", Format::files},     {"tfrecord", Format::tfrecord}, {"npy", Format::npy},
+    {"npz", Format::npz},         {"zarr", Format::zarr},         {"hdf5", Format::hdf5},
+    {"parquet", Format::parquet}, {"arrow", Format::arrow},
 };
 
 bool is_folder(const std::string& path) {
@@ -39,8 +40,14 @@ bool is_tfrecord(std::string_view name) {
   return rest.empty() || rest == ".gz" || rest == ".zlib" || rest.starts_with('-');
 }
 
+// A folder that is called so is meant to be one, even if its metadata is missing.
+bool looks_like_zarr(std::string_view folder) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  return folder.ends_with(".zarr") || zarr::is_store(std::string(folder));
+}
+
 Result<Format> format_of(const std::string& written) {
-  if (is_folder(written)) return zarr::is_store(written) ? Format::zarr : Format::folder;
+  if (is_folder(written)) return looks_like_zarr(written) ? Format::zarr : Format::folder;
   std::string_view name = written;
   if (storage::is_url(name)) name = name.substr(0, name.find_first_of("?#"));
   if (name.ends_with(".tar") || is_compressed_tar(name)) return Format::tar;
@@ -49,6 +56,8 @@ Result<Format> format_of(const std::string& written) {
   if (name.ends_with(".npz")) return Format::npz;
   if (name.ends_with(".zarr") || name.ends_with(".zarr.zip")) return Format::zarr;
   if (name.ends_with(".h5") || name.ends_with(".hdf5")) return Format::hdf5;
+  if (name.ends_with(".parquet") || name.ends_with(".parq")) return Format::parquet;
+  if (name.ends_with(".feather") || name.ends_with(".arrow")) return Format::arrow;
   if (is_image_name(name)) return Format::files;
   return Error(
              Code::unsupported,
@@ -87,9 +96,10 @@ Result<Format> format_named(std::string_view name) {
   for (const auto& [known, format] : kFormats) {
     if (known == name) return format;
   }
-  return Error(Code::invalid_argument,
-               "format must be tar, tfrecord, npy, npz, zarr, hdf5, folder or files, not " +
-                   std::string(name));
+  return Error(
+      Code::invalid_argument,
+      "format must be tar, tfrecord, npy, npz, zarr, hdf5, parquet, arrow, folder or files, not " +
+          std::string(name));
 }
 
 std::string_view name_of(Format format) noexcept {
@@ -131,6 +141,10 @@ Result<std::shared_ptr<const Records>> open_records(const std::vector<std::strin
     case Format::zarr:
     case Format::hdf5:
       return Error(Code::unsupported, "arrays have rows, not records").in_file(paths->front());
+    case Format::parquet:
+    case Format::arrow:
+      return Error(Code::unsupported, "tables are read by pyarrow, through penstock.open in Python")
+          .in_file(paths->front());
     case Format::tar:
     case Format::detect:
       break;

@@ -5,7 +5,7 @@
 // behind it (x.tfrecord-00003-of-00010), is a TFRecord file; a file that ends like an image is one
 // record of its own. .npy, .npz, .zarr, .zarr.zip (and a folder with Zarr's metadata in it), .h5
 // and .hdf5 are arrays, whose rows are samples: open_records does not take them (npy/load.h and
-// chunked/ do).
+// chunked/ do). .parquet, .feather, .arrow are tables, which Python reads for us (table/).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,19 @@
 
 namespace penstock::formats {
 
-enum class Format : std::uint8_t { detect, tar, folder, files, tfrecord, npy, npz, zarr, hdf5 };
+enum class Format : std::uint8_t {
+  detect,
+  tar,
+  folder,
+  files,
+  tfrecord,
+  npy,
+  npz,
+  zarr,
+  hdf5,
+  parquet,
+  arrow
+};
 
 // As users write it: "tar"; "" is detect.
 Result<Format> format_named(std::string_view name);

@@ -28,6 +28,14 @@ void Records::read_many(std::span<const std::uint64_t> indices, BufferPool& pool
   }
 }
 
+void Records::read_placed(std::span<const std::uint64_t> indices, std::span<const std::uint32_t>,
+                          std::span<const Placement>, BufferPool&, std::span<Record>,
+                          std::vector<Failure>& failures) const {
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    failures.push_back({i, Error(Code::unsupported, "fields of these records are not placed")});
+  }
+}
+
 void Records::advise(Access) const noexcept {}
 
 }  // namespace penstock::formats

@@ -25,6 +25,7 @@ enum class FieldKind : std::uint8_t {
   bytes,    // raw: whatever the file holds
   text,     // UTF-8 by convention (a key, a path); not checked
   integer,  // `integer` is the value, `bytes` is empty
+  nothing,  // a null: there is no value
 };
 
 // One field of a record as read. `name` lives as long as the Records or the RecordStream that it
@@ -71,6 +72,19 @@ struct Findings {
   Findings& operator+=(const Findings& other) noexcept;
 };
 
+// A field whose values all have one size, and where they go: that of slot k to `to` + k times the
+// size.
+struct Placement {
+  std::size_t field = 0;  // of Records::fields()
+  std::byte* to = nullptr;
+};
+
+// Which of the records that were asked for could not be read.
+struct Failure {
+  std::size_t index = 0;  // among those that were asked for
+  Error error;
+};
+
 // How records will be read next: chooses the read-ahead of the operating system.
 enum class Access : std::uint8_t { sequential, random };
 
@@ -92,6 +106,17 @@ class Records {
   // belong to indices[k]; all three have the same length. One failure costs no other record.
   virtual void read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
                          std::span<Record> into, std::span<Status> outcomes) const;
+
+  // Can read_placed() be used?
+  virtual bool places() const noexcept { return false; }
+
+  // As read_many, but these fields of record k go to their places, at slots[k], and not into the
+  // record. `into` may be empty: then other fields are not read. Failures are added in any order;
+  // a record may have several.
+  virtual void read_placed(std::span<const std::uint64_t> indices,
+                           std::span<const std::uint32_t> slots,
+                           std::span<const Placement> placements, BufferPool& pool,
+                           std::span<Record> into, std::vector<Failure>& failures) const;
 
   // For messages: the file and the key in it, "data/train-003.tar:000017".
   virtual std::string name(std::uint64_t index) const = 0;

@@ -11,6 +11,7 @@ from penstock._image_request import make_request
 from penstock._npy import load_npy, load_npz
 from penstock.data._arrays import open_source
 from penstock.data._clips import add_audio, add_video
+from penstock.data._placing import Placing
 from penstock.data._plan import (
     CHANNELS,
     ArrayRows,
@@ -29,6 +30,7 @@ from penstock.data._plan import (
     Node,
     OpenArrays,
     OpenFiles,
+    OpenTables,
     ParseExample,
     PlanError,
     Rename,
@@ -40,6 +42,7 @@ from penstock.data._plan import (
     Step,
     Stream,
     Subset,
+    TableRows,
     Take,
     Tokens,
     ViewRows,
@@ -49,6 +52,7 @@ from penstock.data._plan import (
     leaves,
 )
 from penstock.data._rows import Call, EventLoop, default_concurrency, wants_rng
+from penstock.data._tables import open_source as open_table_source
 
 
 def open_leaf(leaf: Leaf) -> _core.Leaf:
@@ -61,6 +65,8 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
         return _core.Leaf.of_arrays(arrays, source.window, source.stride)
     if isinstance(source, OpenArrays):
         return open_source(source)
+    if isinstance(source, OpenTables):
+        return open_table_source(source)
     if isinstance(source, OpenFiles):
         return _core.Leaf.open(
             list(source.names),
@@ -204,11 +210,15 @@ def make_rows(
         wanted = first.concurrency if isinstance(first, Map) else None
         plan.native.fetch(fetcher(node), wanted or default_concurrency(threads))
     last_call = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
+    placing = Placing()
+    placing.begin(plan.native, node, steps, batch)
     for i, step in enumerate(steps):
         if isinstance(step, DecodeImage | DecodeVideo):
             _note_images(plan, step, _after(steps, i + 1), batch)
         final = _after(steps, i + 1) if i > last_call and batch is not None else None
-        _add(plan, step, ordinal, seed, threads, final, batch)
+        left = placing.left(step)
+        if left is not None:
+            _add(plan, left, ordinal, seed, threads, final, batch)
     return plan
 
 
@@ -302,6 +312,9 @@ def _add(
             name = final(field) if final is not None else None
             stacked = batch is not None and batch.gather(name or "") == "stack"
             native.array(field, dtype, list(shape), name is not None and stacked)
+    elif isinstance(step, TableRows):
+        for field, _, dtype, shape in step.fields:
+            native.array(field, dtype, list(shape), False)
     elif isinstance(step, DecodeImage):
         fields = []
         for field, mode, interpolation in zip(

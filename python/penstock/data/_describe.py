@@ -19,6 +19,7 @@ from penstock.data._plan import (
     Node,
     OpenArrays,
     OpenFiles,
+    OpenTables,
     ParseExample,
     Rename,
     Repeat,
@@ -28,6 +29,7 @@ from penstock.data._plan import (
     Skip,
     Step,
     Subset,
+    TableRows,
     Take,
     Tokens,
     ViewRows,
@@ -74,6 +76,9 @@ def leaf(node: Leaf) -> str:
         return f"open({names}{_windows(source)})"
     if isinstance(source, OpenArrays):
         return f"open({source.name}{_windows(source)})"
+    if isinstance(source, OpenTables):
+        names = source.names[0] if len(source.names) == 1 else f"{len(source.names)} names"
+        return f"open({names}{'' if source.filter is None else f', filter={source.filter}'})"
     if isinstance(source, Tokens):
         names = source.names[0] if len(source.names) == 1 else f"{len(source.names)} names"
         return f"open({names}, window={source.window}, stride={source.stride or source.window})"
@@ -108,6 +113,9 @@ def step(one: Step) -> str:
     if isinstance(one, ArrayRows | ViewRows):
         kinds = (f"{name}: {kind}{list(shape)}" for name, kind, shape in one.fields)
         return f"rows({', '.join(kinds)})"
+    if isinstance(one, TableRows):
+        columns = (f"{name}: {kind}{list(shape)}" for name, _, kind, shape in one.fields)
+        return f"rows({', '.join(columns)})"
     if isinstance(one, DecodeImage):
         size = "" if one.size is None else f", size={one.size}"
         crop = "" if one.crop is None else f", crop={one.crop}"

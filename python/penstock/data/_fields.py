@@ -94,7 +94,11 @@ def field_of(kind: str, fields: Fields) -> str:
         raise PlanError(
             f"decode_{kind}: say which field holds the {kind}; after a map none is known"
         )
-    found = [name for name in fields if name.rsplit(".", 1)[-1].lower() in EXTENSIONS[kind]]
+    found = [
+        name
+        for name in fields  # "image.bytes": a part of a struct in a table
+        if name.removesuffix(".bytes").rsplit(".", 1)[-1].lower() in EXTENSIONS[kind]
+    ]
     if len(found) != 1:
         raise PlanError(
             f"decode_{kind}: say which field holds the {kind}: {len(found)} of them look like one "

@@ -61,6 +61,14 @@ class ViewRows:
 
 
 @dataclass(frozen=True)
+class TableRows:
+    """Numbers in rows of tables: straight into the batch where there is one."""
+
+    fields: tuple[tuple[str, int, str, tuple[int, ...]], ...]  # (name, column, dtype, shape)
+    names: tuple[str, ...]  # of all columns
+
+
+@dataclass(frozen=True)
 class DecodeImage:
     fields: tuple[str, ...]
     size: tuple[int, int] | None
@@ -131,6 +139,7 @@ Step: TypeAlias = (
     | WidenTokens
     | ArrayRows
     | ViewRows
+    | TableRows
     | DecodeImage
     | DecodeVideo
     | DecodeAudio
@@ -148,7 +157,7 @@ def is_python(step: Step) -> bool:
 
 def is_row_work(step: Step) -> bool:
     """A filter after row work is a late one."""
-    return not isinstance(step, Select | Rename | WidenTokens | ArrayRows | ViewRows)
+    return not isinstance(step, Select | Rename | WidenTokens | ArrayRows | ViewRows | TableRows)
 
 
 # Where records come from.
@@ -176,6 +185,20 @@ class OpenArrays:
     window: int  # as above
     stride: int
     cache: int  # bytes of unpacked chunks that are kept
+
+
+@dataclass(frozen=True)
+class OpenTables:
+    """Rows of Parquet and Arrow files."""
+
+    names: tuple[str, ...]
+    format: str
+    fields: tuple[str, ...]
+    casts: tuple[tuple[str, str], ...]  # (column, type)
+    filter: Any  # as pyarrow takes it
+    nulls: tuple[tuple[str, Any], ...]  # (column, value)
+    verify: bool
+    cache: int  # bytes of groups of rows that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +241,7 @@ class Cached:
     limit: int  # bytes
 
 
-Source: TypeAlias = OpenFiles | OpenArrays | Tokens | Items | Arrays | Stream | Cached
+Source: TypeAlias = OpenFiles | OpenArrays | OpenTables | Tokens | Items | Arrays | Stream | Cached
 
 # The order.
 

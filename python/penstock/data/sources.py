@@ -12,6 +12,8 @@ from penstock.data._files import format_of, open_files
 from penstock.data._join import joined
 from penstock.data._plan import Arrays, Items, Leaf, Mix, PlanError, Stream
 from penstock.data._sizes import parse_bytes
+from penstock.data._tables import checked as checked_table
+from penstock.data._tables import open_tables
 from penstock.data._tokens import open_tokens
 from penstock.data.dataset import Dataset
 
@@ -29,14 +31,16 @@ def open(
     documents: Any = None,
     pad: int = 0,
     chunk_cache: int | str = "256MB",
+    filter: Any = None,
+    nulls: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Opens files: a folder of images, tar shards, TFRecord files, arrays (NumPy, Zarr, HDF5), a
-    list of image files.
+    """Opens files: a folder of images, tar shards, TFRecord files, arrays (NumPy, Zarr, HDF5),
+    tables (Parquet, Arrow), a list of image files.
 
     Args:
         source: A name, a pattern (``train-*.tar``, ``train-{000..146}.tar``) or a list of them.
-        format: "tar", "tfrecord", "npy", "npz", "zarr", "hdf5", "tokens", "folder" or "files";
-            None: found from the name.
+        format: "tar", "tfrecord", "npy", "npz", "zarr", "hdf5", "parquet", "arrow", "tokens",
+            "folder" or "files"; None: found from the name.
         fields: Read these only. For TFRecord also what they are: ``{"image": "bytes", "box":
             "float[4]"}``, see :func:`penstock.io.parse_example`; left out: what the first record
             has.
@@ -51,6 +55,14 @@ def open(
         window: Rows in a sample, for time series: whole windows of so many.
         stride: From the beginning of a window to that of the next; None: no overlap, no gap.
         chunk_cache: Bytes of unpacked chunks (Zarr, HDF5) that are kept.
+
+    Columns of tables are fields: numbers, lists of numbers, text and bytes. `fields` may also say
+    as what to read them: ``{"when": "int64", "x": "float32"}``. pyarrow is needed. They take these:
+        filter: As pyarrow takes it, ``[("x", ">", 3), ("y", "in", [1, 2])]``: the dataset is what
+            is left. Groups of rows whose statistics exclude them are not read.
+        nulls: Values that stand for nulls, by column. Without one a null number is an error of
+            its sample; null text and bytes are None.
+        chunk_cache: As above, of groups of rows.
 
     Flat files of tokens (``format="tokens"``) are cut into windows, too:
         dtype: What is in the files: "uint16", "uint32" or "int32".
@@ -78,6 +90,15 @@ def open(
         raise PlanError('open: documents are for format="tokens"')
     checked_window(window, stride)
     format = format or format_of(names)
+    checked_table(filter, nulls, format)
+    if format in ("parquet", "arrow"):
+        if window is not None:
+            raise PlanError("open: windows are for arrays and tokens, not for tables")
+        cache = parse_bytes(chunk_cache, "chunk_cache")
+        leaf, steps, opened = open_tables(names, format, fields, filter, nulls, verify, cache)
+        made = Dataset(leaf, steps)
+        made._opened = [opened]
+        return made
     if format in ("zarr", "hdf5"):
         cache = parse_bytes(chunk_cache, "chunk_cache")
         leaf, steps, opened = open_arrays(names, format, fields, window, stride, cache)

@@ -1,6 +1,6 @@
 """The native part of Penstock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -574,11 +574,17 @@ class Leaf:
 
     @property
     def chunks_loaded(self) -> int:
-        """Chunks that were unpacked so far."""
+        """Chunks, or groups of rows, that were unpacked so far."""
 
     @property
     def chunk_bytes(self) -> int:
         """What the cache of unpacked chunks holds."""
+
+    @staticmethod
+    def open_table(load: Callable[[int], tuple[Any, Any]], files: list[str], columns: list[tuple[str, str, str, list[int]]], groups: list[tuple[int, int, int, list[int]]], cache: int, mean_bytes: int, chosen: str) -> Leaf:
+        """
+        Rows of tables. columns: (name, kind, dtype, shape); groups: (file, number in it, rows, rows that are samples or [] for all); load(group) hands its columns over.
+        """
 
 def array_info(name: str, format: str) -> list[tuple[str, str, list[int], list[int], str]]:
     """(name, dtype, shape, chunk shape, codecs) of each array."""
@@ -612,6 +618,18 @@ class RowPlan:
 
     def array(self, field: str, dtype: str, shape: Sequence[int], placed: bool) -> None:
         """The bytes of a row as an array, straight into the batch if placed."""
+
+    def place(self, field: str, number: int, dtype: str, shape: Sequence[int], column: str, at: int) -> None:
+        """
+        Field `number` of the only leaf goes straight into the batch, as column `at`.
+        """
+
+    @property
+    def only_placed(self) -> bool:
+        """Are there no other fields?"""
+
+    @only_placed.setter
+    def only_placed(self, arg: bool, /) -> None: ...
 
     def image(self, fields: Sequence[tuple[str, str, str | None, tuple[int, str, str, Sequence[float], Sequence[float]] | None]], request: ImageRequest, ordinal: int, box: str) -> None: ...
 

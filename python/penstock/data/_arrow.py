@@ -1,0 +1,353 @@
+"""What is asked of pyarrow, which is imported when the first table is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from penstock.data._plan import PlanError
+
+_NUMBERS = {"bool", "float", "double", "halffloat"}
+_DTYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+Kept = list[int]
+
+
+def need_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ModuleNotFoundError(
+            "Parquet and Arrow files are read by pyarrow, which is not installed: "
+            "pip install pyarrow"
+        ) from None
+
+
+class Reader(Protocol):
+    """A file of tables. Every member may be used by several threads at a time."""
+
+    name: str
+    schema: Any
+    rows: int
+    bytes: int
+
+    def read(self, group: int, columns: Sequence[str]) -> Any:
+        """These columns of a group, as a pyarrow.Table."""
+
+    def groups(self, expression: Any) -> Iterator[tuple[int, int, Kept]]:
+        """(number, rows, rows that count; [] for all) of each group that has such rows."""
+
+
+class ParquetReader:
+    def __init__(self, name: str, verify: bool) -> None:
+        import pyarrow.parquet as parquet
+
+        self.name, self._verify = name, verify
+        self._stamp = _stamp(name)
+        with _naming(name):
+            file = parquet.ParquetFile(name)
+            self._metadata = file.metadata
+            self.schema = file.schema_arrow
+        self.rows = self._metadata.num_rows
+        groups = range(self._metadata.num_row_groups)
+        self.bytes = sum(self._metadata.row_group(i).total_byte_size for i in groups)
+
+    def read(self, group: int, columns: Sequence[str]) -> Any:
+        import pyarrow.parquet as parquet
+
+        _unchanged(self.name, self._stamp)
+        # A reader of its own for each call, since one is not for several threads. The footer is
+        # not read again.
+        with parquet.ParquetFile(
+            self.name, metadata=self._metadata, page_checksum_verification=self._verify
+        ) as file:
+            return file.read_row_group(group, columns=list(columns), use_threads=False)
+
+    def groups(self, expression: Any) -> Iterator[tuple[int, int, Kept]]:
+        numbers = range(self._metadata.num_row_groups)
+        if expression is not None:
+            numbers = self._pruned(expression)
+        for number in numbers:
+            rows = self._metadata.row_group(number).num_rows
+            if expression is None and rows > 0:
+                yield number, rows, []
+            elif rows > 0:
+                yield from _filtered(self, number, expression)
+
+    def _pruned(self, expression: Any) -> Any:
+        """The groups in which there may be such rows, by their statistics."""
+        import pyarrow.dataset
+        from pyarrow.fs import LocalFileSystem
+
+        with _naming(self.name):
+            made = pyarrow.dataset.ParquetFileFormat().make_fragment(self.name, LocalFileSystem())
+            return [group.id for group in made.subset(expression).row_groups]
+
+
+class ArrowReader:
+    """Arrow's file format, which is Feather's second version, and its stream format."""
+
+    def __init__(self, name: str, verify: bool) -> None:
+        import pyarrow as pa
+
+        self.name = name
+        self._stamp = _stamp(name)
+        self._stream: list[Any] = []
+        with open(name, "rb") as file:
+            begin = file.read(6)
+        if begin.startswith(b"FEA1"):
+            raise NotImplementedError(
+                f"{name} is Feather of the first version: write it anew with pyarrow.feather"
+            )
+        with _naming(name):
+            if begin == b"ARROW1":
+                reader = pa.ipc.open_file(name)
+                self.schema = reader.schema
+                narrow = pa.ipc.IpcReadOptions(
+                    use_threads=False, included_fields=_narrowest(self.schema)
+                )
+                counting = pa.ipc.open_file(name, options=narrow)
+                self._sizes = [
+                    counting.get_batch(i).num_rows for i in range(reader.num_record_batches)
+                ]
+            else:  # its batches are found by walking through it, and stay mapped
+                stream = pa.ipc.open_stream(pa.memory_map(name))
+                self.schema = stream.schema
+                self._stream = list(stream)
+                self._sizes = [batch.num_rows for batch in self._stream]
+        self.rows, self.bytes = sum(self._sizes), os.path.getsize(name)
+
+    def read(self, group: int, columns: Sequence[str]) -> Any:
+        import pyarrow as pa
+
+        _unchanged(self.name, self._stamp)
+        tops = [name for name in self.schema.names if _has(columns, name)]
+        if self._stream:
+            batch = self._stream[group].select(tops)
+        else:
+            numbers = [self.schema.get_field_index(name) for name in tops]
+            options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=numbers)
+            with pa.ipc.open_file(self.name, options=options) as reader:
+                batch = reader.get_batch(group)
+        batch.validate()
+        return pa.Table.from_batches([batch])
+
+    def groups(self, expression: Any) -> Iterator[tuple[int, int, Kept]]:
+        for number, rows in enumerate(self._sizes):
+            if expression is None and rows > 0:
+                yield number, rows, []
+            elif rows > 0:
+                yield from _filtered(self, number, expression)
+
+
+class chosen_schema:
+    """Which columns are read, and as what. Structs are read by their parts: "image.bytes"."""
+
+    def __init__(
+        self,
+        file: Reader,
+        fields: Sequence[str],
+        casts: Mapping[str, str],
+        nulls: Mapping[str, Any],
+    ) -> None:
+        there = dict(_flat(file.schema))
+        twice = [name for name in file.schema.names if file.schema.names.count(name) > 1]
+        if twice:
+            raise ValueError(f"{file.name}: there are two columns '{twice[0]}'")
+        names = _parts(fields, there) or list(there)
+        for name in [*names, *nulls]:
+            if name not in there:
+                raise PlanError(
+                    f"open: {file.name} has no column '{name}'; it has: {', '.join(there)}"
+                )
+        self._types = {name: there[name] for name in names}
+        self._wanted = {name: _target(file, name, there[name], casts) for name in names}
+        self._nulls = {name: nulls[name] for name in names if name in nulls}
+        self.needed = names
+        self.columns = [
+            (name, *_words(file, name, wanted)) for name, wanted in self._wanted.items()
+        ]
+
+    def check(self, other: Reader) -> None:
+        there = dict(_flat(other.schema))
+        for name, kind in self._types.items():
+            if there.get(name) != kind:
+                found = f"it is {there[name]}" if name in there else "it has none"
+                raise PlanError(
+                    f"open: column '{name}' is {kind} in the first file; in {other.name} {found}. "
+                    "Open them one by one and concatenate the datasets"
+                )
+
+    def export(self, table: Any) -> tuple[Any, Any]:
+        """The columns as one struct, by Arrow's C data interface."""
+        import pyarrow as pa
+
+        while any(pa.types.is_struct(kind) for kind in table.schema.types):
+            table = table.flatten()
+        arrays = [self._column(name, table.column(name)) for name in self.needed]
+        batch = pa.RecordBatch.from_arrays(arrays, names=self.needed)
+        schema, array = batch.__arrow_c_array__()
+        return schema, array
+
+    def _column(self, name: str, column: Any) -> Any:
+        import pyarrow as pa
+
+        wanted = self._wanted[name]
+        if name in self._nulls and column.null_count:
+            column = pa.compute.coalesce(column, pa.scalar(self._nulls[name], column.type))
+        if column.type != wanted:
+            column = column.cast(wanted)
+        if column.num_chunks == 1:
+            return column.chunk(0)
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], wanted)
+
+
+def expression_of(filter: Any) -> Any:
+    """pyarrow's expression for [("x", ">", 3), ...]; None: there is no filter."""
+    if filter is None:
+        return None
+    import pyarrow.compute as compute
+    import pyarrow.parquet as parquet
+
+    if isinstance(filter, compute.Expression):
+        return filter
+    try:
+        return parquet.filters_to_expression(filter)
+    except (ValueError, TypeError, IndexError) as error:
+        raise PlanError(
+            f'open: filter is {filter!r}; give [("column", "<", value), ...] as pyarrow takes it: '
+            f"{error}"
+        ) from None
+
+
+def _filtered(file: Reader, number: int, expression: Any) -> Iterator[tuple[int, int, Kept]]:
+    """The rows of a group that the filter keeps. Only the columns that it names are read."""
+    import numpy as np
+    import pyarrow as pa
+
+    names = [name for name in file.schema.names if _names(expression, name)]
+    with _naming(file.name):
+        table = file.read(number, names)
+        rows = table.num_rows
+        table = table.append_column("__row", pa.array(np.arange(rows, dtype="u4")))
+        try:
+            kept = table.filter(expression).column("__row").to_numpy()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
+            raise PlanError(f"open: the filter cannot be used: {error}") from None
+    if len(kept):
+        yield number, rows, [] if len(kept) == rows else kept.tolist()
+
+
+def _names(expression: Any, name: str) -> bool:
+    return name in str(expression)  # one too many does no harm
+
+
+def _parts(fields: Sequence[str], there: Mapping[str, Any]) -> list[str]:
+    """A struct's name stands for its parts."""
+    names: list[str] = []
+    for field in fields:
+        parts = [name for name in there if name.startswith(f"{field}.")]
+        names += [field] if field in there or not parts else parts
+    return names
+
+
+def _has(columns: Sequence[str], name: str) -> bool:
+    return any(column == name or column.startswith(f"{name}.") for column in columns)
+
+
+def _flat(schema: Any) -> Iterator[tuple[str, Any]]:
+    import pyarrow as pa
+
+    for field in schema:
+        kind = getattr(field.type, "storage_type", field.type)
+        if pa.types.is_struct(kind):
+            inner = pa.schema([kind.field(i) for i in range(kind.num_fields)])
+            for name, part in _flat(inner):
+                yield f"{field.name}.{name}", part
+        else:
+            yield field.name, field.type
+
+
+def _target(file: Reader, name: str, kind: Any, casts: Mapping[str, str]) -> Any:
+    """The type in which a column is handed over."""
+    import pyarrow as pa
+
+    if name in casts:
+        try:
+            return pa.type_for_alias(casts[name])
+        except ValueError:
+            raise PlanError(
+                f"open: column '{name}' as {casts[name]!r}: no such type; give \"int64\", "
+                '"float32", "string", ...'
+            ) from None
+    kind = getattr(kind, "storage_type", kind)  # of an extension type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.null(): pa.string()}
+    return others.get(kind, kind)
+
+
+def _words(file: Reader, name: str, kind: Any) -> tuple[str, str, list[int]]:
+    """(kind, dtype, shape) for the native part."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text", "", []
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return "bytes", "", []
+    inner, shape, lists = kind, [], False
+    if types.is_list(kind) or types.is_large_list(kind):
+        inner, shape, lists = kind.value_type, [-1], True
+    while types.is_fixed_size_list(inner):
+        shape.append(inner.list_size)
+        inner = inner.value_type
+    if types.is_integer(inner) or str(inner) in _NUMBERS:
+        return "lists" if lists else "numbers", _DTYPES.get(str(inner), str(inner)), shape
+    remedy = f'fields={{"{name}": "int64"}} reads it as numbers; ' if inner is kind else ""
+    raise NotImplementedError(
+        f"{file.name}: column '{name}' is {kind}, which samples do not have: {remedy}"
+        "fields=[...] without it leaves it out"
+    )
+
+
+def _narrowest(schema: Any) -> list[int]:
+    """A column that costs little, to count the rows of batches."""
+    import pyarrow as pa
+
+    sizes = [(_width(pa, kind), i) for i, kind in enumerate(schema.types)]
+    return [min(sizes)[1]] if sizes else []
+
+
+def _width(pa: Any, kind: Any) -> int:
+    return kind.bit_width if pa.types.is_primitive(kind) else 1 << 30
+
+
+def _stamp(name: str) -> tuple[int, int]:
+    status = os.stat(name)
+    return status.st_size, status.st_mtime_ns
+
+
+def _unchanged(name: str, stamp: tuple[int, int]) -> None:
+    if _stamp(name) != stamp:
+        import errno
+
+        raise OSError(errno.ESTALE, "the file was changed while it was in use", name)
+
+
+class _naming:
+    """Errors of pyarrow name the file."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, pa.ArrowException) or (
+            isinstance(error, OSError) and error.errno is None
+        ):
+            raise ValueError(f"corrupt: {error} (file {self._name})") from error
