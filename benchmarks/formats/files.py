@@ -6,6 +6,8 @@ import numpy as np
 
 RECORDS, RECORD_BYTES = 1_000_000, 100
 ARRAYS, ARRAY_SHAPE = 200, (3, 224, 224)
+TABLE_ROWS = 4_000_000
+VECTORS = 60_000
 TOKENS, WINDOW = 50_000_000, 2048
 IMAGES, IMAGE_BYTES = 3000, 65_000
 ROWS, ROW_SHAPE, CHUNK_ROWS, SHARD_ROWS = 12_288, (32, 32, 3), 32, 1024  # float32: 12 KB a row
@@ -87,4 +89,37 @@ def make_zarr(folder: Path) -> Path:
             compressors=zarr.codecs.ZstdCodec(level=3),
         )
         made[...] = rows()
+    return path
+
+
+def make_parquet(folder: Path) -> Path:
+    """Eight columns of numbers, as pyarrow writes them: snappy, dictionaries where they pay."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = folder / "numbers.parquet"
+    if not path.exists():
+        random = np.random.default_rng(5)
+        columns: dict[str, np.ndarray] = {}
+        for i in range(8):
+            kind = random.integers(0, 1000, TABLE_ROWS) if i % 2 == 0 else None
+            columns[f"c{i}"] = random.random(TABLE_ROWS, "f4") if kind is None else kind
+        pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=100_000)
+    return path
+
+
+def make_parquet_wide(folder: Path) -> Path:
+    """A label and 512 floats in each row."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = folder / "vectors.parquet"
+    if not path.exists():
+        random = np.random.default_rng(6)
+        flat = pa.array(random.random(VECTORS * 512, "f4"))
+        columns = {
+            "c0": pa.array(np.arange(VECTORS)),
+            "vector": pa.FixedSizeListArray.from_arrays(flat, 512),
+        }
+        pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=2000)
     return path

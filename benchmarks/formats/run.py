@@ -127,14 +127,33 @@ CASES = {
             "zarr-python, two threads": ("zarr_random", ""),
         },
     ),
+    "parquet": Case(
+        "Parquet, eight columns of numbers from front to back, batches of 1024 as NumPy arrays",
+        "not slower than pyarrow's scanner",
+        "rows",
+        {
+            "Penstock loader, two threads": ("penstock_parquet", ""),
+            "pyarrow dataset scanner, two threads": ("scanner_parquet", ""),
+        },
+    ),
+    "parquet-vectors": Case(
+        "Parquet, 512 floats a row from front to back, batches of 256 as NumPy arrays",
+        "not slower than pyarrow's scanner",
+        "rows",
+        {
+            "Penstock loader, two threads": ("penstock_parquet_wide", ""),
+            "pyarrow dataset scanner, two threads": ("scanner_parquet_wide", ""),
+        },
+    ),
 }
 
 
 def measure_here(function: str) -> None:
     import arrays
     import contenders
+    import tables
 
-    module = arrays if hasattr(arrays, function) else contenders
+    module = next(one for one in (arrays, tables, contenders) if hasattr(one, function))
     parts = getattr(module, function)(FILES)
     next(parts)
     begun, cpu = time.perf_counter(), tree_cpu(os.getpid())

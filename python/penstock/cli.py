@@ -6,8 +6,10 @@ understood; 130 it was interrupted.
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import penstock
@@ -30,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=f"example: penstock demo. {_EXIT_CODES}",
     )
     commands = parser.add_subparsers(metavar="command", required=True)
-    for add in (_add_version, _add_demo, _add_bench, _add_doctor, _add_index):
+    for add in (_add_version, _add_demo, _add_bench, _add_doctor):
+        add(commands)
+    for add in (_add_inspect, _add_index, _add_convert):
         add(commands)
     options = parser.parse_args(arguments)
     try:
@@ -107,10 +111,92 @@ def _add_doctor(commands: Any) -> None:
     _json(parser)
 
 
+def _add_inspect(commands: Any) -> None:
+    def action(options: argparse.Namespace) -> int:
+        from penstock import inspection
+
+        found = inspection.inspect(options.source, options.format, options.samples)
+        if options.json:
+            print(json.dumps(inspection.as_dict(found)))
+            return 0
+        width = shutil.get_terminal_size().columns
+        print(inspection.words(found, colours=sys.stdout.isatty(), width=width))
+        return 0
+
+    words = "what is inside a dataset: fields, shapes, types, counts, sizes"
+    example = "penstock inspect train.parquet --samples 3"
+    parser = _add(commands, "inspect", action, words, example)
+    parser.add_argument("source", nargs="+", help="what penstock.open takes")
+    parser.add_argument("--format", help="if the name does not say")
+    parser.add_argument("--samples", type=int, default=0, help="show so many of the first ones")
+    _json(parser)
+
+
+def _add_convert(commands: Any) -> None:
+    def action(options: argparse.Namespace) -> int:
+        from penstock.convert import convert
+
+        size = None
+        if options.image_size is not None:
+            height, _, width = options.image_size.partition("x")
+            size = (int(height), int(width or height))
+        done = convert(
+            options.source,
+            options.destination,
+            to=options.to,
+            fields=options.fields.split(",") if options.fields else None,
+            shard_size=options.shard_size,
+            shuffle=options.shuffle,
+            image_size=size,
+            threads=options.threads,
+            on_error=options.on_error,
+            verify=options.verify,
+            overwrite=options.overwrite,
+            progress=not options.json,
+        )
+        if options.json:
+            print(json.dumps(asdict(done)))
+            return 0
+        first = done.files[0] + (f" and {len(done.files) - 1} more" if done.files[1:] else "")
+        print(f"{done.samples} samples in {first}" + (", verified" if done.verified else ""))
+        if done.resumed:
+            print(f"{done.resumed} of {done.parts} parts were there from before")
+        if done.skipped:
+            print(f"{done.skipped} samples could not be read and were left out")
+        return 0
+
+    words = "write a dataset in another format; the same command goes on after an interruption"
+    example = "penstock convert photos/ train.tar --shard-size 256MB --shuffle 7 --verify"
+    parser = _add(commands, "convert", action, words, example)
+    parser.add_argument("source", help="what penstock.open takes")
+    parser.add_argument(
+        "destination", help="ends in .tar, .tfrecord, .parquet, .npy, .zarr or / (an image folder)"
+    )
+    parser.add_argument("--to", help="the format, if the ending does not say")
+    parser.add_argument("--fields", help="these only, separated by commas")
+    parser.add_argument("--shard-size", help='samples in a shard, or about so many bytes: "256MB"')
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="in a shuffled order")
+    parser.add_argument("--image-size", metavar="HxW", help="decode images, for arrays")
+    parser.add_argument("--threads", type=int, help="parts at a time")
+    parser.add_argument("--on-error", choices=["raise", "skip"], default="raise")
+    parser.add_argument("--verify", action="store_true", help="read it back and compare")
+    parser.add_argument("--overwrite", action="store_true", help="whatever is there")
+    _json(parser)
+
+
 def _add_index(commands: Any) -> None:
     def action(options: argparse.Namespace) -> int:
         from penstock import _core
+        from penstock.data._files import format_of
 
+        format = format_of(tuple(options.source))
+        if format not in ("tar", "tfrecord"):  # its own structure is its index
+            ds = penstock.open(options.source)
+            about = {"samples": len(ds), "fields": ds.fields, "findings": {}}
+            print(
+                json.dumps(about) if options.json else f"{len(ds)} samples; {format} needs no index"
+            )
+            return 0
         records = _core.open_records(
             options.source,
             checksums=options.checksums,
