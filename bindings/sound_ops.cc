@@ -14,6 +14,7 @@
 #include "borrowed.h"
 #include "errors.h"
 #include "image_request.h"
+#include "media/results.h"
 #include "native_op.h"
 #include "penstock/tensor.h"
 #include "released.h"
@@ -74,7 +75,7 @@ Result<Tensor> transformed(const SoundOp& op, const Tensor& array, RandomStream 
   if (!sound) return sound.error();
   const Result<Dims> shape = shape_of(op, array, *sound);
   if (!shape) return shape.error();
-  Result<Tensor> out = Tensor::empty(DType::float32, *shape);
+  Result<Tensor> out = Tensor::empty(media::result_pool(), DType::float32, *shape);
   if (!out) return out;
   if (Status done = op.apply(*sound, random, out->data<float>()); !done) {
     return std::move(done).error();

@@ -19,13 +19,10 @@ class Job:
 def jobs(case: str, folder: Path) -> list[Job]:
     form, what = case.split("-")
     path = folder / f"sound.{form}"
-    fast = form == "wav"
     if what == "second":
-        starts = np.random.default_rng(3).uniform(
-            0, files.SOUND_SECONDS - 1.1, 3000 if fast else 200
-        )
+        starts = np.random.default_rng(3).uniform(0, files.SOUND_SECONDS - 1.1, 200)
         return [Job(path, start) for start in starts.tolist()]
-    return [Job(path, None, what == "mono16")] * (200 if fast and what == "whole" else 24)
+    return [Job(path, None, what == "mono16")] * 8
 
 
 def penstock(job: Job) -> Any:
@@ -36,33 +33,32 @@ def penstock(job: Job) -> Any:
     return io.load_audio(job.path, job.start, None if job.start is None else 1.0)
 
 
-def penstock_bytes(job: Job) -> Any:
-    """As the next one: samples as they are in the file."""
+def penstock_inexact(job: Job) -> Any:
     from penstock import io
 
-    data = _bytes(job.path)
-    return io.load_audio(
-        data, job.start, None if job.start is None else 1.0, dtype="int16", layout="TC"
-    )
+    return io.load_audio(job.path, job.start, 1.0, exact=False)
 
 
-def spdl_load_wav(job: Job) -> Any:
-    """A view into the file's bytes, which were read before: it copies nothing."""
+def penstock_stored(job: Job) -> Any:
+    from penstock import io
+
+    duration = None if job.start is None else 1.0
+    return io.load_audio(job.path, job.start, duration, dtype="int16", layout="TC")
+
+
+def spdl_load_wav_stored(job: Job) -> Any:
+    """A view into the bytes of the file."""
     import spdl.io
 
-    data = _bytes(job.path)
+    data = job.path.read_bytes()
     if job.start is None:
         return np.asarray(spdl.io.load_wav(data))
     return np.asarray(spdl.io.load_wav(data, job.start, 1.0))
 
 
-def spdl_load_wav_file(job: Job) -> Any:
-    """The same from the file, as float32: what the others give."""
-    import spdl.io
-
-    data = job.path.read_bytes()
-    given = spdl.io.load_wav(data) if job.start is None else spdl.io.load_wav(data, job.start, 1.0)
-    return np.asarray(given).T.astype(np.float32) / 32768
+def spdl_load_wav(job: Job) -> Any:
+    """The same as what the others give."""
+    return spdl_load_wav_stored(job).T.astype(np.float32) / 32768
 
 
 def spdl(job: Job) -> Any:
@@ -106,15 +102,6 @@ def librosa(job: Job) -> Any:
         return lr.load(job.path, sr=16000, mono=True)[0][None]
     duration = None if job.start is None else 1.0
     return lr.load(job.path, sr=None, mono=False, offset=job.start or 0.0, duration=duration)[0]
-
-
-_kept: dict[Path, bytes] = {}
-
-
-def _bytes(path: Path) -> bytes:
-    if path not in _kept:
-        _kept[path] = path.read_bytes()
-    return _kept[path]
 
 
 def check(all_jobs: list[Job], load: Callable[[Job], Any]) -> str:

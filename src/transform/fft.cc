@@ -10,8 +10,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t kLanes = RealFft::kLanes;
-
 std::vector<std::size_t> factors_of(std::size_t n) {
   std::vector<std::size_t> factors;
   for (const std::size_t p : {4, 2, 3, 5}) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "media/results.h"
 #include "penstock/buffer.h"
 #include "penstock/tensor.h"
 
@@ -50,7 +51,7 @@ class SampleBlock {
   std::uint8_t* row(int channel) const noexcept { return base() + channel * capacity_ * bytes(); }
 
   Status grow(std::int64_t capacity) {
-    Result<Tensor> made = Tensor::empty(dtype_, {channels_, capacity});
+    Result<Tensor> made = Tensor::empty(result_pool(), dtype_, {channels_, capacity});
     if (!made) return std::move(made).error();
     auto* const to = reinterpret_cast<std::uint8_t*>(made->raw());
     for (int c = 0; c < channels_ && size_ > 0; ++c) {

@@ -9,6 +9,7 @@
 
 #include "media/audio/wav_samples.h"
 #include "media/image/scratch.h"
+#include "media/results.h"
 
 namespace penstock::media {
 namespace {
@@ -172,8 +173,9 @@ Result<Audio> load_wav(const storage::Source& source, const WavHeader& header,
   const std::int64_t channels = mixed                    ? 1
                                 : options.select.empty() ? header.channels
                                                          : std::int64_t(options.select.size());
-  Result<Tensor> made = Tensor::empty(
-      options.dtype, options.channels_first ? Dims{channels, count} : Dims{count, channels});
+  Result<Tensor> made =
+      Tensor::empty(result_pool(), options.dtype,
+                    options.channels_first ? Dims{channels, count} : Dims{count, channels});
   if (!made) return std::move(made).error();
   audio.samples = *std::move(made);
   if (count == 0) return audio;

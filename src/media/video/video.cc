@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "media/av/load.h"
+#include "media/results.h"
 #include "media/video/open.h"
 #include "media/video/painter.h"
 
@@ -86,9 +87,9 @@ Result<VideoFrames> read_frames(FrameReader& reader, std::span<const std::int64_
   Painter painter(request, random, [&](const FinishSpec& finish) -> Result<std::byte*> {
     const auto count = std::int64_t(numbers.size());
     const std::int64_t h = finish.height, w = finish.width, c = finish.channels;
-    Result<Tensor> made =
-        Tensor::empty(finish.type, finish.layout == ImageLayout::hwc ? Dims{count, h, w, c}
-                                                                     : Dims{count, c, h, w});
+    Result<Tensor> made = Tensor::empty(
+        result_pool(), finish.type,
+        finish.layout == ImageLayout::hwc ? Dims{count, h, w, c} : Dims{count, c, h, w});
     if (!made) return std::move(made).error();
     frames.pixels = *std::move(made);
     return frames.pixels.raw();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "media/results.h"
 #include "media/video/open.h"
 
 namespace penstock::media {
@@ -20,7 +21,8 @@ Result<Tensor> FrameWalk::paint(const av::Picture& picture) {
   Painter painter(request_, RandomStream(RandomKey(0, 0), 0),
                   [&made](const FinishSpec& finish) -> Result<std::byte*> {
                     Result<Tensor> tensor =
-                        Tensor::empty(DType::uint8, {finish.height, finish.width, finish.channels});
+                        Tensor::empty(result_pool(), DType::uint8,
+                                      {finish.height, finish.width, finish.channels});
                     if (!tensor) return std::move(tensor).error();
                     made = *std::move(tensor);
                     return made.raw();

@@ -109,15 +109,21 @@ def test_absurd_dimensions_are_refused(clips: Clips) -> None:
         io.Video(clips("h264.mp4"), max_pixels=1000)
 
 
-def test_failing_opens_leak_nothing(whole: bytes) -> None:
-    bad = [b"", b"nonsense" * 20, whole[:200], whole[: len(whole) // 3]]
+def test_ten_thousand_failing_opens_leak_nothing(whole: bytes) -> None:
+    bad = [b"", b"nonsense" * 20, whole[:200], b"RIFF\x20\0\0\0WAVEfmt " + bytes(60)]
+    cut = whole[: len(whole) // 3]
 
     def open_many(count: int) -> None:
         for i in range(count):
             with contextlib.suppress(ValueError):
-                io.load_video(bad[i % len(bad)], max_pixels=1 << 16)
+                io.Video(bad[i % 3], max_pixels=1 << 16)
+            with contextlib.suppress(ValueError):
+                io.load_audio(bad[i % 4])
+            if i % 100 == 0:
+                with contextlib.suppress(ValueError):
+                    io.load_video(cut)
 
     open_many(400)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    open_many(3000)
+    open_many(5000)  # two in each turn
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kilobytes
