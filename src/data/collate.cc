@@ -71,6 +71,7 @@ Result<Tensor> numbers(Batch& batch, const std::string& name,
 
 // The rows that are left move to the front.
 Result<Tensor> close_ranks(const Tensor& slots, const std::vector<std::size_t>& kept) {
+  if (kept.size() == static_cast<std::size_t>(slots.shape()[0])) return slots;  // all of them
   const std::size_t bytes = slots.nbytes() / static_cast<std::size_t>(slots.shape()[0]);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (kept[i] != i) std::memcpy(slots.raw() + i * bytes, slots.raw() + kept[i] * bytes, bytes);

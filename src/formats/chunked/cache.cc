@@ -40,6 +40,7 @@ Result<Chunk> ChunkCache::get(std::size_t array, std::uint64_t chunk) const {
 Result<Chunk> ChunkCache::load(const Key& key, std::unique_lock<std::mutex>& hold) const {
   Walk& walk = walks_[key.array];
   walk.forward = key.chunk == walk.newest + 1;
+  walk.run = walk.forward ? walk.run + 1 : 0;
   walk.newest = key.chunk;
   const auto entry = std::make_shared<Entry>();
   entries_.emplace(key, entry);
@@ -82,6 +83,11 @@ std::uint64_t ChunkCache::budget() const {
 std::uint64_t ChunkCache::used() const {
   const std::lock_guard hold(mutex_);
   return used_;
+}
+
+std::uint64_t ChunkCache::run(std::size_t array) const {
+  const std::lock_guard hold(mutex_);
+  return walks_[array].run;
 }
 
 std::uint64_t ChunkCache::loaded() const {

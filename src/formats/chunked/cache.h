@@ -40,6 +40,8 @@ class ChunkCache {
   std::uint64_t budget() const;
   std::uint64_t used() const;    // bytes
   std::uint64_t loaded() const;  // chunks that were unpacked so far
+  // How many chunks of an array were begun one behind the other, up to now.
+  std::uint64_t run(std::size_t array) const;
 
  private:
   struct Key {
@@ -60,6 +62,7 @@ class ChunkCache {
   struct Walk {
     std::uint64_t newest = ~std::uint64_t(0);  // the chunk that was begun last
     bool forward = false;                      // was it the one behind its predecessor?
+    std::uint64_t run = 0;                     // for how many was it so?
   };
 
   Result<Chunk> load(const Key& key, std::unique_lock<std::mutex>& hold) const;

@@ -233,25 +233,16 @@ Status Column::read(std::uint64_t row, BufferPool& pool, Field& into) const {
   return {};
 }
 
-void Column::place(std::span<const std::uint64_t> rows, std::span<const std::uint32_t> slots,
-                   std::byte* to, std::size_t first, std::vector<Failure>& failures) const {
+void Column::place(std::span<const Run> runs, std::byte* to, std::vector<Failure>& failures) const {
   const std::size_t bytes = item_ * static_cast<std::size_t>(per_row_);
   const bool nulls = nulls_ != nullptr || !inner_nulls_.empty();
-  for (std::size_t k = 0; k < rows.size();) {
-    std::size_t end = k + 1;  // neighbours on both sides are copied at once
-    if (nulls) {
-      if (is_null(rows[k]) || has_null(rows[k] * per_row_, per_row_)) {
-        failures.push_back({first + k++, null_error()});
-        continue;
-      }
-    } else {
-      while (end < rows.size() && rows[end] == rows[end - 1] + 1 &&
-             slots[end] == slots[end - 1] + 1) {
-        ++end;
-      }
+  for (const Run& run : runs) {
+    for (std::size_t k = 0; nulls && k < run.count; ++k) {
+      const std::uint64_t row = run.row + k;
+      if (!is_null(row) && !has_null(row * per_row_, per_row_)) continue;
+      failures.push_back({run.index + k, null_error()});
     }
-    copy_numbers(rows[k] * per_row_, (end - k) * per_row_, to + slots[k] * bytes);
-    k = end;
+    copy_numbers(run.row * per_row_, run.count * per_row_, to + run.slot * bytes);
   }
 }
 

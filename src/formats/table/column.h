@@ -57,6 +57,14 @@ class Imported {
 };
 using ImportedPtr = std::shared_ptr<const Imported>;
 
+// Rows that are neighbours in a column and in a batch.
+struct Run {
+  std::uint64_t row = 0;
+  std::uint64_t slot = 0;
+  std::size_t index = 0;  // of the first one, for failures
+  std::size_t count = 0;
+};
+
 class Column {
  public:
   // Fails if the column is not of that type. Views of its text and bytes share `owner`; the column
@@ -70,10 +78,8 @@ class Column {
   // for text and bytes, and an Error for numbers.
   Status read(std::uint64_t row, BufferPool& pool, Field& into) const;
 
-  // Numbers of one size, copied to `to + slots[k] * row_bytes()`. Indices of failures are those of
-  // rows, and `first` more.
-  void place(std::span<const std::uint64_t> rows, std::span<const std::uint32_t> slots,
-             std::byte* to, std::size_t first, std::vector<Failure>& failures) const;
+  // Numbers of one size, copied to `to + slot * row_bytes()`.
+  void place(std::span<const Run> runs, std::byte* to, std::vector<Failure>& failures) const;
 
  private:
   bool is_null(std::uint64_t row) const noexcept;

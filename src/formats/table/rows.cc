@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <thread>
 
 #include "formats/chunked/cache.h"
 #include "formats/digest.h"
@@ -102,7 +103,7 @@ class Rows final : public TableRecords {
                    std::vector<Failure>& failures) const override {
     std::vector<bool> placed(table_.columns.size(), false);
     for (const Placement& one : placements) placed[one.field] = true;
-    std::vector<std::uint64_t> rows;
+    std::vector<Run> runs;
     for (std::size_t first = 0; first < indices.size();) {
       if (indices[first] >= size()) {
         failures.push_back({first, beyond(indices[first])});
@@ -111,23 +112,29 @@ class Rows final : public TableRecords {
       }
       const std::size_t group = group_of(indices[first]);
       std::size_t end = first;
-      rows.clear();
+      runs.clear();
       for (; end < indices.size() && indices[end] >= starts_[group] &&
              indices[end] < starts_[group + 1];
            ++end) {
-        rows.push_back(row_of(group, indices[end]));
+        const std::uint64_t row = row_of(group, indices[end]);
+        Run* last = runs.empty() ? nullptr : &runs.back();
+        if (last != nullptr && row == last->row + last->count &&
+            slots[end] == last->slot + last->count) {
+          ++last->count;
+        } else {
+          runs.push_back({row, slots[end], end, 1});
+        }
       }
       const Result<chunked::Chunk> chunk = cache_.get(0, group);
       for (std::size_t k = first; !chunk && k < end; ++k) failures.push_back({k, chunk.error()});
       if (chunk) {
         const Loaded& loaded = columns_of(*chunk);
         for (const Placement& one : placements) {
-          loaded.columns[one.field].place(rows, slots.subspan(first, end - first), one.to, first,
-                                          failures);
+          loaded.columns[one.field].place(runs, one.to, failures);
         }
-        for (std::size_t k = 0; k < rows.size() && !into.empty(); ++k) {
-          Status status = read_fields(loaded, rows[k], pool, into[first + k], placed);
-          if (!status) failures.push_back({first + k, std::move(status).error()});
+        for (std::size_t k = first; k < end && !into.empty(); ++k) {
+          Status status = read_fields(loaded, row_of(group, indices[k]), pool, into[k], placed);
+          if (!status) failures.push_back({k, std::move(status).error()});
         }
       }
       first = end;
@@ -190,11 +197,26 @@ class Rows final : public TableRecords {
       if (known != damaged_.end()) return known->second;
     }
     Result<chunked::Chunk> made = make(number);
+    if (made) fit_cache(made->size());
     if (!made && made.error().code() == Code::corrupt) {
       const std::lock_guard hold(mutex_);
       damaged_.emplace(number, made.error());
     }
     return made;
+  }
+
+  // Who walks from front to back does not come back soon: groups behind are let go, so that their
+  // memory, which is in the processor's cache, serves for those ahead.
+  void fit_cache(std::uint64_t bytes) const {
+    constexpr std::uint64_t kWalk = 4;
+    const std::uint64_t ahead = 2 + std::max(1U, std::thread::hardware_concurrency());
+    std::uint64_t budget = table_.cache;
+    {
+      const std::lock_guard hold(mutex_);
+      largest_ = std::max(largest_, bytes);
+      if (largest_ <= budget / ahead && cache_.run(0) >= kWalk) budget = largest_ * ahead;
+    }
+    cache_.set_budget(budget);
   }
 
   Result<chunked::Chunk> make(std::uint64_t number) const {
@@ -237,6 +259,7 @@ class Rows final : public TableRecords {
   std::uint64_t block_ = 0, taken_ = 0, digest_ = 0;
   mutable std::mutex mutex_;
   mutable std::map<std::uint64_t, Error> damaged_;  // groups
+  mutable std::uint64_t largest_ = 0;               // group so far, in bytes
   chunked::ChunkCache cache_;
 };
 

@@ -77,10 +77,10 @@ TEST(Column, numbers_begin_at_the_offset_and_nulls_are_errors) {
   EXPECT_EQ(column->read(1, pool, field).error().code(), Code::corrupt);
   std::array<std::int32_t, 3> to{};
   std::vector<Failure> failures;
-  const std::array<std::uint64_t, 3> rows{0, 1, 2};
-  const std::array<std::uint32_t, 3> slots{2, 1, 0};
-  column->place(rows, slots, reinterpret_cast<std::byte*>(to.data()), 7, failures);
-  EXPECT_EQ(to, (std::array<std::int32_t, 3>{12, 0, 10}));
+  const std::array<table::Run, 2> runs{table::Run{0, 1, 7, 2}, table::Run{2, 0, 9, 1}};
+  column->place(runs, reinterpret_cast<std::byte*>(to.data()), failures);
+  EXPECT_EQ(to[0], 12);
+  EXPECT_EQ(to[1], 10);
   ASSERT_EQ(failures.size(), 1U);
   EXPECT_EQ(failures[0].index, 8U);
 }
