@@ -105,6 +105,17 @@ def test_texts_nulls_and_lists_keep_their_values(tmp_path: Path) -> None:
     convert(tmp_path / "x.parquet", tmp_path / "y.tfrecord", fields=["t", "n", "l"], verify=True)
 
 
+def test_lists_of_one_length_in_some_shards_stay_lists(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    lists = [[1, 2]] * 10 + [[3]] * 10 + [[], [4, 5, 6]] * 5
+    pq.write_table(pa.table({"l": lists}), tmp_path / "x.parquet")
+    done = convert(tmp_path / "x.parquet", tmp_path / "y.parquet", shard_size=10, verify=True)
+    assert [sample["l"].tolist() for sample in ps.open(done.files)] == lists
+    done = convert(done.files, tmp_path / "z.tfrecord", shard_size=15, verify=True)
+    back = convert(done.files, tmp_path / "w.parquet", shard_size=6, verify=True)
+    assert [sample["l"].tolist() for sample in ps.open(back.files)] == lists
+
+
 def test_a_killed_conversion_goes_on_where_it_was(photos: Path, tmp_path: Path) -> None:
     for ending in ("tar", "parquet", "zarr", "npy"):
         target = tmp_path / f"x.{ending}"

@@ -18,6 +18,7 @@ import penstock as ps
 from penstock import _core
 from penstock.convert._journal import Journal
 from penstock.convert._writers import Writer, writer_for
+from penstock.data._plan import ParseExample, TableRows, leaves
 from penstock.data._sizes import parse_bytes
 
 __all__ = ["Done", "convert"]
@@ -94,6 +95,7 @@ def convert(
         ds = ds.shuffle(seed=shuffle)
     rows = _rows(ds, shard_size)
     writer = writer_for(target, to, ds, rows)
+    writer.ragged = _ragged(ds)
     if os.path.isdir(names[0]):
         writer.root = names[0]
     plan = {
@@ -138,6 +140,17 @@ def _prepared(
         found = [kind for kind in ("cls", "txt") if kind in kinds]
         ds = ds.decode(*found) if found else ds
     return ds if size is None else ds.decode_image(size=size)
+
+
+def _ragged(ds: ps.Dataset) -> frozenset[str]:
+    """Fields that are declared to have any length."""
+    found = set()
+    for step in (*(step for leaf in leaves(ds._node) for step in leaf.steps), *ds._steps):
+        if isinstance(step, TableRows):
+            found |= {name for name, _, _, shape in step.fields if -1 in shape}
+        elif isinstance(step, ParseExample):
+            found |= {name for name, kind in step.fields if "[]" in kind}
+    return frozenset(found)
 
 
 def _rows(ds: ps.Dataset, shard_size: int | str | None) -> int | None:

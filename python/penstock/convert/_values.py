@@ -5,7 +5,7 @@ from __future__ import annotations
 import io as memory
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -106,15 +106,19 @@ def features(sample: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def arrow_table(rows: list[dict[str, Any]]) -> Any:
-    """A pyarrow.Table of samples."""
+def arrow_table(rows: list[dict[str, Any]], ragged: Collection[str]) -> Any:
+    """A pyarrow.Table of samples. Fields in `ragged` are lists, even if these happen to have one
+    length here."""
     import pyarrow as pa
 
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.table({name: _arrow_column(name, [row.get(name) for row in rows]) for name in names})
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pa.table(
+        {name: _arrow_column(name, values, name in ragged) for name, values in columns.items()}
+    )
 
 
-def _arrow_column(name: str, values: list[Any]) -> Any:
+def _arrow_column(name: str, values: list[Any], ragged: bool) -> Any:
     import pyarrow as pa
 
     known = [value for value in values if value is not None]
@@ -123,30 +127,30 @@ def _arrow_column(name: str, values: list[Any]) -> Any:
     if is_bytes(known[0]):
         return pa.array([None if v is None else memoryview(v) for v in values], pa.binary())
     if isinstance(known[0], np.ndarray):
-        return _arrow_arrays(name, values)
+        return _arrow_arrays(name, values, ragged)
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TypeError(f"'{name}' cannot become a column: {error}") from None
 
 
-def _arrow_arrays(name: str, values: list[Any]) -> Any:
-    """One shape for all: lists of a fixed size. Else lists, of one dimension."""
+def _arrow_arrays(name: str, values: list[Any], ragged: bool) -> Any:
+    """One shape for all: lists of a fixed size. Ragged: lists of these."""
     import pyarrow as pa
 
-    shapes = {value.shape for value in values if value is not None}
     if any(value is None for value in values):
         raise TypeError(f"'{name}' is missing in some samples, and is an array in others")
-    if len(shapes) == 1:
-        (shape,) = shapes
-        column = pa.array(np.stack(values).reshape(-1))
-        for extent in reversed(shape):
-            column = pa.FixedSizeListArray.from_arrays(column, extent)
-        return column
-    if any(len(shape) != 1 for shape in shapes):
+    shapes = {value.shape[1:] if ragged else value.shape for value in values}
+    if len(shapes) != 1:
         raise TypeError(f"'{name}' has arrays of several shapes, which a column cannot hold")
+    (shape,) = shapes
+    column = pa.array(np.concatenate([value.reshape(-1) for value in values]))
+    for extent in reversed(shape):
+        column = pa.FixedSizeListArray.from_arrays(column, extent)
+    if not ragged:
+        return column
     offsets = np.cumsum([0, *(len(value) for value in values)], dtype=np.int32)
-    return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(values)))
+    return pa.ListArray.from_arrays(offsets, column)
 
 
 def image_file(position: int, sample: Mapping[str, Any]) -> tuple[str, Any]:

@@ -36,6 +36,8 @@ class Writer:
 
     root = ""
     """Of the source, if it is a folder."""
+    ragged: frozenset[str] = frozenset()
+    """Fields whose arrays differ in length from sample to sample."""
 
     def __init__(self, target: str, samples: int, rows: int | None) -> None:
         self.target = target.rstrip("/")
@@ -190,10 +192,10 @@ class ParquetWriter(ShardWriter):
             rows.append(sample)
             size += sum(_values.size_of(value) for value in sample.values())
             if len(rows) == self.groups or size > 64_000_000:
-                yield _values.arrow_table(rows)
+                yield _values.arrow_table(rows, self.ragged)
                 rows, size = [], 0
         if rows:
-            yield _values.arrow_table(rows)
+            yield _values.arrow_table(rows, self.ragged)
 
 
 class FolderWriter(Writer):
