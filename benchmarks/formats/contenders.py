@@ -169,10 +169,10 @@ def penstock_images(folder: Path) -> Parts:
     import penstock as ps
 
     fields = {"image": "bytes", "label": "int64"}
+    loader = ps.open(folder / "images.tfrecord", fields=fields).batch(100).loader(threads=2)
     yield 0, 0
     for _ in range(5):
-        ds = ps.open(folder / "images.tfrecord", fields=fields)
-        for batch in ds.batch(100).loader(threads=2):
+        for batch in loader:
             yield len(batch["image"]), int(batch["label"].sum())
 
 
@@ -189,3 +189,45 @@ def tf_images(folder: Path) -> Parts:
         data = data.map(lambda some: tf.io.parse_example(some, features), num_parallel_calls=2)
         for batch in data.prefetch(2).as_numpy_iterator():
             yield len(batch["image"]), int(batch["label"].sum())
+
+
+# ---- DALI, on the CPU, two threads
+
+
+def dali_graph(read: Callable[[], Any], rows: int) -> Any:
+    from nvidia.dali import pipeline_def
+
+    graph = pipeline_def(read, batch_size=rows, num_threads=2, device_id=None)()
+    graph.build()
+    return graph
+
+
+def dali_npy(folder: Path) -> Parts:
+    from nvidia.dali import fn
+
+    paths = [str(folder / f"{i:03}.npy") for i in range(files.ARRAYS)]
+    graph = dali_graph(lambda: fn.readers.numpy(files=paths), 10)
+    yield 0, 0
+    for _ in range(20 * files.ARRAYS // 10):
+        (arrays,) = graph.run()
+        yield len(arrays), sum(int(arrays.at(i)[0, 0, 0]) for i in range(len(arrays)))
+
+
+def dali_images(folder: Path) -> Parts:
+    from nvidia.dali import fn, tfrecord
+
+    path, index = folder / "images.tfrecord", files.make_dali_index(folder)
+
+    def read() -> Any:
+        features = {
+            "image": tfrecord.FixedLenFeature((), tfrecord.string, ""),
+            "label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+        }
+        got = fn.readers.tfrecord(path=str(path), index_path=str(index), features=features)
+        return got["image"], got["label"]
+
+    graph = dali_graph(read, 100)
+    yield 0, 0
+    for _ in range(5 * files.IMAGES // 100):
+        images, labels = graph.run()
+        yield len(images), sum(int(labels.at(i)[0]) for i in range(len(labels)))

@@ -51,6 +51,19 @@ def make_array_record(folder: Path) -> Path:
     return path
 
 
+def make_dali_index(folder: Path) -> Path:
+    """Where the images are, as DALI's tfrecord2idx writes it."""
+    path = folder / "images.idx"
+    if not path.exists():
+        data, lines, at = np.memmap(folder / "images.tfrecord", np.uint8, "r"), [], 0
+        while at < len(data):
+            size = int(data[at : at + 8].view(np.uint64)[0]) + 16
+            lines.append(f"{at} {size}\n")
+            at += size
+        path.write_text("".join(lines))
+    return path
+
+
 def rows() -> np.ndarray:
     """Smooth pictures with some noise, packed to about a half; element 0 is the row's number."""
     random = np.random.default_rng(4)

@@ -66,6 +66,7 @@ CASES = {
             "Penstock load_npy": ("penstock_npy", ""),
             "numpy.load": ("numpy_npy", ""),
             "SPDL load_npy": ("spdl_npy", "images/spdl"),
+            "DALI, batches of 10": ("dali_npy", "images/dali"),
         },
     ),
     "tokens": Case(
@@ -85,6 +86,7 @@ CASES = {
         {
             "Penstock loader, two threads": ("penstock_images", ""),
             "tf.data, parse_example": ("tf_images", "images/tf"),
+            "DALI, batches of 100": ("dali_images", "images/dali"),
         },
     ),
     "hdf5": Case(

@@ -1,6 +1,7 @@
 // URLs of http and https: as a Source, by range requests, and as a Stream that reads ahead.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,12 @@ class HttpStream : public Stream {
   static Result<std::unique_ptr<HttpStream>> begin(std::string url);
   // Waits until it is clear whether the URL can be read.
   virtual Status ready() = 0;
+
+  // For one that was begun ahead and is not read yet: if its first answer has come, it asks for
+  // what follows, until `most` ranges are under way or ready; says how many are. Does not wait.
+  virtual std::size_t go_on(std::size_t most) = 0;
+  // Called by the reader's thread whenever it has used up a range.
+  virtual void on_progress(std::function<void()> call) = 0;
 };
 
 }  // namespace penstock::storage

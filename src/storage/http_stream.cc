@@ -12,7 +12,7 @@ namespace penstock::storage {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t(1) << 20;
-constexpr std::size_t kAhead = 8;  // chunks under way or ready
+constexpr std::size_t kAhead = 16;  // chunks under way or ready: as many as there are connections
 
 // A range and what became of it. The request holds it too: it may outlive the stream.
 struct Chunk {
@@ -21,6 +21,10 @@ struct Chunk {
   std::vector<std::byte> bytes;
   std::optional<Result<HttpAnswer>> answer;
 
+  bool is_there() {
+    const std::lock_guard lock(mutex);
+    return answer.has_value();
+  }
   const Result<HttpAnswer>& wait() {
     std::unique_lock lock(mutex);
     ready.wait(lock, [&] { return answer.has_value(); });
@@ -40,18 +44,27 @@ class ReadAhead final : public HttpStream {
   std::optional<std::uint64_t> size() const noexcept override { return size_; }
 
   Status ready() override {
-    if (size_) return {};
-    const Result<HttpAnswer>& answer = chunks_.front()->wait();
-    if (!answer) return answer.error();
-    size_ = answer->size;
-    version_ = answer->version;
+    most_ = kAhead;
+    if (Status status = learn(); !status) return status;
     ask_ahead();
     return {};
   }
 
+  std::size_t go_on(std::size_t most) override {
+    most_ = std::max(most_, most);
+    if (size_) {
+      ask_ahead();
+    } else if (chunks_.front()->is_there()) {
+      (void)learn();  // a failure is told to the reader
+    }
+    return chunks_.size();
+  }
+
+  void on_progress(std::function<void()> call) override { progress_ = std::move(call); }
+
   Result<std::size_t> read(std::span<std::byte> into) override {
     if (failure_) return *failure_;
-    if (Status status = ready(); !status) return fail(std::move(status).error());
+    if (Status status = learn(); !status) return fail(std::move(status).error());
     if (position_ >= *size_) return std::size_t(0);
     const Result<HttpAnswer>& answer = chunks_.front()->wait();
     if (!answer) return fail(answer.error());
@@ -68,7 +81,7 @@ class ReadAhead final : public HttpStream {
   }
 
   Status skip(std::uint64_t count) override {
-    if (Status status = ready(); !status) return status;
+    if (Status status = learn(); !status) return status;
     position_ += std::min(count, *size_ - position_);
     if (position_ >= asked_) {  // nothing that is under way is of use
       chunks_.clear();
@@ -80,14 +93,26 @@ class ReadAhead final : public HttpStream {
   }
 
  private:
+  // Size and version, which the first answer tells.
+  Status learn() {
+    if (size_) return {};
+    const Result<HttpAnswer>& answer = chunks_.front()->wait();
+    if (!answer) return answer.error();
+    size_ = answer->size;
+    version_ = answer->version;
+    ask_ahead();
+    return {};
+  }
+
   void drop_front() {
     chunks_.pop_front();
     front_ += kChunk;
     ask_ahead();
+    if (progress_) progress_();
   }
 
   void ask_ahead() {
-    while (chunks_.size() < kAhead && asked_ < *size_ && asked_ <= position_ + kAhead * kChunk) {
+    while (chunks_.size() < most_ && asked_ < *size_ && asked_ <= position_ + most_ * kChunk) {
       ask(std::size_t(std::min<std::uint64_t>(kChunk, *size_ - asked_)));
     }
   }
@@ -117,6 +142,8 @@ class ReadAhead final : public HttpStream {
   std::uint64_t front_ = 0;     // where the first chunk begins
   std::uint64_t asked_ = 0;     // where the next one will
   std::uint64_t position_ = 0;  // of the reader
+  std::size_t most_ = 1;        // chunks under way or ready
+  std::function<void()> progress_;
   std::optional<Error> failure_;
 };
 

@@ -54,7 +54,7 @@ class StreamQueue {
   struct Begun;
   std::vector<std::string> names_;
   std::size_t next_ = 0, begun_until_ = 0;
-  std::deque<std::unique_ptr<Begun>> begun_;
+  std::shared_ptr<std::deque<Begun>> begun_;  // held by the stream that is read, too
 };
 
 // The bytes of `start`, then those of `rest`: for who has looked at the first bytes.

@@ -8,7 +8,8 @@
 namespace penstock::storage {
 namespace {
 
-constexpr std::size_t kBegunAhead = 4;
+constexpr std::size_t kBegunAhead = 8;
+constexpr std::size_t kRangesAhead = 16;  // of all that are begun
 
 class PutBack final : public Stream {
  public:
@@ -44,7 +45,8 @@ struct StreamQueue::Begun {
   Result<std::unique_ptr<HttpStream>> stream;
 };
 
-StreamQueue::StreamQueue(std::vector<std::string> names) : names_(std::move(names)) {}
+StreamQueue::StreamQueue(std::vector<std::string> names)
+    : names_(std::move(names)), begun_(std::make_shared<std::deque<Begun>>()) {}
 StreamQueue::~StreamQueue() = default;
 
 Result<std::unique_ptr<Stream>> StreamQueue::open_next() {
@@ -53,13 +55,19 @@ Result<std::unique_ptr<Stream>> StreamQueue::open_next() {
   begun_until_ = std::max(begun_until_, next_ - 1);
   while (begun_until_ < names_.size() && begun_until_ < next_ + kBegunAhead &&
          is_url(names_[begun_until_])) {
-    begun_.push_back(std::make_unique<Begun>(Begun{HttpStream::begin(names_[begun_until_++])}));
+    begun_->push_back({HttpStream::begin(names_[begun_until_++])});
   }
-  const std::unique_ptr<Begun> mine = std::move(begun_.front());
-  begun_.pop_front();
-  if (!mine->stream) return mine->stream.error();
-  if (Status status = (*mine->stream)->ready(); !status) return std::move(status).error();
-  return std::unique_ptr<Stream>(*std::move(mine->stream));
+  Begun mine = std::move(begun_->front());
+  begun_->pop_front();
+  if (!mine.stream) return mine.stream.error();
+  if (Status status = (*mine.stream)->ready(); !status) return std::move(status).error();
+  (*mine.stream)->on_progress([ahead = begun_] {
+    std::size_t room = kRangesAhead;
+    for (const Begun& one : *ahead) {
+      if (one.stream && room > 0) room -= std::min(room, (*one.stream)->go_on(room));
+    }
+  });
+  return std::unique_ptr<Stream>(*std::move(mine.stream));
 }
 
 std::unique_ptr<Stream> put_back(std::span<const std::byte> start, std::unique_ptr<Stream> rest) {

@@ -191,6 +191,18 @@ def test_slow_answers_overlap(through: Callable[[Any], Proxy], root: Path) -> No
     assert proxy.connections <= 16
 
 
+def test_the_next_shards_come_while_one_is_read(through: Callable[[Any], Proxy]) -> None:
+    proxy = through(lambda number: None)
+    stream = iter(io.iter_tar([f"http://127.0.0.1:{proxy.port}/large.tar"] * 3))
+    for _ in range(30):  # of 40 samples in the first
+        next(stream)
+        if proxy.requests >= 20:
+            break
+        time.sleep(0.1)
+    # It has 12 ranges itself; without them the others have no more than their first.
+    assert proxy.requests >= 20
+
+
 def test_connections_are_used_again(through: Callable[[Any], Proxy]) -> None:
     proxy = through(lambda number: None)
     records = ps.open(f"http://127.0.0.1:{proxy.port}/0.tar")
