@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,11 +64,10 @@ Result<ImportedPtr> load_group(const PyValue& load, std::size_t group) {
 }
 
 using ColumnWords = std::tuple<std::string, std::string, std::string, std::vector<std::int64_t>>;
-using GroupWords =
-    std::tuple<std::size_t, std::uint64_t, std::uint64_t, std::vector<std::uint32_t>>;
+using GroupWords = std::tuple<std::size_t, std::uint64_t, std::uint64_t, nb::bytes>;
 
 Leaf open_table(nb::object load, std::vector<std::string> files,
-                const std::vector<ColumnWords>& columns, std::vector<GroupWords> groups,
+                const std::vector<ColumnWords>& columns, const std::vector<GroupWords>& groups,
                 std::uint64_t cache, std::uint64_t mean_bytes, std::string chosen) {
   static const std::map<std::string_view, Kind> kinds = {{"numbers", Kind::numbers},
                                                          {"lists", Kind::lists},
@@ -80,7 +80,9 @@ Leaf open_table(nb::object load, std::vector<std::string> files,
     if (!dtype.empty()) type.dtype = must(dtype_named(dtype));
     table.columns.push_back(std::move(type));
   }
-  for (auto& [file, number, rows, kept] : groups) {
+  for (const auto& [file, number, rows, bytes] : groups) {
+    std::vector<std::uint32_t> kept(bytes.size() / sizeof(std::uint32_t));
+    if (!kept.empty()) std::memcpy(kept.data(), bytes.data(), kept.size() * sizeof(kept[0]));
     table.groups.push_back({file, number, rows, std::move(kept)});
   }
   table.cache = cache;
@@ -102,10 +104,10 @@ void bind_table_leaf(nb::class_<Leaf>& leaf) {
       "mean_bytes"_a, "chosen"_a,
       nb::sig("def open_table(load: collections.abc.Callable[[int], tuple[typing.Any, typing.Any]],"
               " files: list[str], columns: list[tuple[str, str, str, list[int]]], groups: "
-              "list[tuple[int, int, int, list[int]]], cache: int, mean_bytes: int, chosen: str) -> "
+              "list[tuple[int, int, int, bytes]], cache: int, mean_bytes: int, chosen: str) -> "
               "Leaf"),
       "Rows of tables. columns: (name, kind, dtype, shape); groups: (file, number in it, rows, "
-      "rows that are samples or [] for all); load(group) hands its columns over.");
+      "rows that are samples as uint32, b'' for all); load(group) hands its columns over.");
 }
 
 }  // namespace penstock::bindings

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock import _core
 from penstock.data import _arrow
+from penstock.data._arrow_columns import Columns
 from penstock.data._plan import Leaf, OpenTables, PlanError, Step, TableRows
 
 
@@ -81,14 +82,14 @@ class Table:
         reader = _arrow.ParquetReader if source.format == "parquet" else _arrow.ArrowReader
         with ThreadPoolExecutor(min(16, len(source.names))) as pool:
             self._files = list(pool.map(lambda name: reader(name, source.verify), source.names))
-        self._schema = _arrow.chosen_schema(
+        self._schema = Columns(
             self._files[0], source.fields, dict(source.casts), dict(source.nulls)
         )
         for file in self._files[1:]:
             self._schema.check(file)
         self.columns: Sequence[tuple[str, str, str, list[int]]] = self._schema.columns
         self._groups: list[tuple[int, int]] = []
-        self._words: list[tuple[int, int, int, list[int]]] = []
+        self._words: list[tuple[int, int, int, bytes]] = []
         expression = _arrow.expression_of(source.filter)
         for number, file in enumerate(self._files):
             for group, rows, kept in file.groups(expression):
@@ -96,13 +97,15 @@ class Table:
                 self._words.append((number, group, rows, kept))
 
     def leaf(self) -> _core.Leaf:
+        """Once: what was found of rows is the native part's from then on."""
+        groups, self._words = self._words, []
         rows = sum(file.rows for file in self._files)
         size = sum(file.bytes for file in self._files)
         return _core.Leaf.open_table(
             self.load,
             list(self._source.names),
             list(self.columns),
-            self._words,
+            groups,
             self._source.cache,
             max(1, size // max(rows, 1)),
             "" if self._source.filter is None else str(self._source.filter),

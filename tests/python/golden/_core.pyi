@@ -581,9 +581,9 @@ class Leaf:
         """What the cache of unpacked chunks holds."""
 
     @staticmethod
-    def open_table(load: Callable[[int], tuple[Any, Any]], files: list[str], columns: list[tuple[str, str, str, list[int]]], groups: list[tuple[int, int, int, list[int]]], cache: int, mean_bytes: int, chosen: str) -> Leaf:
+    def open_table(load: Callable[[int], tuple[Any, Any]], files: list[str], columns: list[tuple[str, str, str, list[int]]], groups: list[tuple[int, int, int, bytes]], cache: int, mean_bytes: int, chosen: str) -> Leaf:
         """
-        Rows of tables. columns: (name, kind, dtype, shape); groups: (file, number in it, rows, rows that are samples or [] for all); load(group) hands its columns over.
+        Rows of tables. columns: (name, kind, dtype, shape); groups: (file, number in it, rows, rows that are samples as uint32, b'' for all); load(group) hands its columns over.
         """
 
 def array_info(name: str, format: str) -> list[tuple[str, str, list[int], list[int], str]]:

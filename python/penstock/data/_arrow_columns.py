@@ -1,0 +1,139 @@
+"""Which columns of a table are read, and as what; how they are handed to the native part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from penstock.data._arrow import Reader
+from penstock.data._plan import PlanError
+
+_NUMBERS = {"bool", "float", "double", "halffloat"}
+_DTYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
+
+class Columns:
+    """Which columns are read, and as what. Structs are read by their parts: "image.bytes"."""
+
+    def __init__(
+        self,
+        file: Reader,
+        fields: Sequence[str],
+        casts: Mapping[str, str],
+        nulls: Mapping[str, Any],
+    ) -> None:
+        there = dict(_flat(file.schema))
+        twice = [name for name in file.schema.names if file.schema.names.count(name) > 1]
+        if twice:
+            raise ValueError(f"{file.name}: there are two columns '{twice[0]}'")
+        names = _parts(fields, there) or list(there)
+        for name in [*names, *nulls]:
+            if name not in there:
+                raise PlanError(
+                    f"open: {file.name} has no column '{name}'; it has: {', '.join(there)}"
+                )
+        self._types = {name: there[name] for name in names}
+        self._wanted = {name: _target(file, name, there[name], casts) for name in names}
+        self._nulls = {name: nulls[name] for name in names if name in nulls}
+        self.needed = names
+        self.columns = [
+            (name, *_words(file, name, wanted)) for name, wanted in self._wanted.items()
+        ]
+
+    def check(self, other: Reader) -> None:
+        there = dict(_flat(other.schema))
+        for name, kind in self._types.items():
+            if there.get(name) != kind:
+                found = f"it is {there[name]}" if name in there else "it has none"
+                raise PlanError(
+                    f"open: column '{name}' is {kind} in the first file; in {other.name} {found}. "
+                    "Open them one by one and concatenate the datasets"
+                )
+
+    def export(self, table: Any) -> tuple[Any, Any]:
+        """The columns as one struct, by Arrow's C data interface."""
+        import pyarrow as pa
+
+        while any(pa.types.is_struct(kind) for kind in table.schema.types):
+            table = table.flatten()
+        arrays = [self._column(name, table.column(name)) for name in self.needed]
+        batch = pa.RecordBatch.from_arrays(arrays, names=self.needed)
+        schema, array = batch.__arrow_c_array__()
+        return schema, array
+
+    def _column(self, name: str, column: Any) -> Any:
+        import pyarrow as pa
+
+        wanted = self._wanted[name]
+        if name in self._nulls and column.null_count:
+            column = pa.compute.coalesce(column, pa.scalar(self._nulls[name], column.type))
+        if column.type != wanted:
+            column = column.cast(wanted)
+        if column.num_chunks == 1:
+            return column.chunk(0)
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], wanted)
+
+
+def _parts(fields: Sequence[str], there: Mapping[str, Any]) -> list[str]:
+    """A struct's name stands for its parts."""
+    names: list[str] = []
+    for field in fields:
+        parts = [name for name in there if name.startswith(f"{field}.")]
+        names += [field] if field in there or not parts else parts
+    return names
+
+
+def _flat(schema: Any) -> Iterator[tuple[str, Any]]:
+    import pyarrow as pa
+
+    for field in schema:
+        kind = getattr(field.type, "storage_type", field.type)
+        if pa.types.is_struct(kind):
+            inner = pa.schema([kind.field(i) for i in range(kind.num_fields)])
+            for name, part in _flat(inner):
+                yield f"{field.name}.{name}", part
+        else:
+            yield field.name, field.type
+
+
+def _target(file: Reader, name: str, kind: Any, casts: Mapping[str, str]) -> Any:
+    """The type in which a column is handed over."""
+    import pyarrow as pa
+
+    if name in casts:
+        try:
+            return pa.type_for_alias(casts[name])
+        except ValueError:
+            raise PlanError(
+                f"open: column '{name}' as {casts[name]!r}: no such type; give \"int64\", "
+                '"float32", "string", ...'
+            ) from None
+    kind = getattr(kind, "storage_type", kind)  # of an extension type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.null(): pa.string()}
+    return others.get(kind, kind)
+
+
+def _words(file: Reader, name: str, kind: Any) -> tuple[str, str, list[int]]:
+    """(kind, dtype, shape) for the native part."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text", "", []
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return "bytes", "", []
+    inner, shape, lists = kind, [], False
+    if types.is_list(kind) or types.is_large_list(kind):
+        inner, shape, lists = kind.value_type, [-1], True
+    while types.is_fixed_size_list(inner):
+        shape.append(inner.list_size)
+        inner = inner.value_type
+    if types.is_integer(inner) or str(inner) in _NUMBERS:
+        return "lists" if lists else "numbers", _DTYPES.get(str(inner), str(inner)), shape
+    remedy = f'fields={{"{name}": "int64"}} reads it as numbers; ' if inner is kind else ""
+    raise NotImplementedError(
+        f"{file.name}: column '{name}' is {kind}, which samples do not have: {remedy}"
+        "fields=[...] without it leaves it out"
+    )
