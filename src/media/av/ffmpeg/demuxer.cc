@@ -11,8 +11,23 @@ bool starts_with(const char* text, std::string_view start) {
   return std::string_view(text).starts_with(start);
 }
 
+// A FLAC file's header says what its samples are; FFmpeg would find out by decoding some.
+void fill_in_flac(const AVFormatContext& format, AVCodecParameters& is) {
+  if (!starts_with(format.iformat->name, "flac") || is.codec_id != AV_CODEC_ID_FLAC) return;
+  if (is.extradata == nullptr || is.extradata_size < 34 || is.sample_rate > 0) return;
+  const std::uint8_t* const info = is.extradata;
+  is.sample_rate = int(unsigned(info[10]) << 12 | unsigned(info[11]) << 4 | info[12] >> 4);
+  is.bits_per_raw_sample = ((info[12] & 1) << 4 | info[13] >> 4) + 1;
+  is.format = is.bits_per_raw_sample > 16 ? AV_SAMPLE_FMT_S32 : AV_SAMPLE_FMT_S16;
+  av_channel_layout_uninit(&is.ch_layout);
+  av_channel_layout_default(&is.ch_layout, (info[12] >> 1 & 7) + 1);
+}
+
 // Does the container's header say all that a decoder has to know? Else packets must be looked at.
 bool header_suffices(const AVFormatContext& format, const AVCodecParameters& is) {
+  if (starts_with(format.iformat->name, "flac")) {
+    return is.codec_id == AV_CODEC_ID_FLAC && is.sample_rate > 0;
+  }
   if (!starts_with(format.iformat->name, "mov,") &&
       !starts_with(format.iformat->name, "matroska")) {
     return false;
@@ -135,6 +150,7 @@ Status Demuxer::choose_stream() {
   const bool video = options_.kind == Kind::video;
   const AVMediaType type = video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO;
   int number = av_find_best_stream(format_, type, options_.stream, -1, nullptr, 0);
+  if (number >= 0) fill_in_flac(*format_, *format_->streams[number]->codecpar);
   // A stream whose codec shows only in its packets is found after a look at these.
   if (number < 0 || !header_suffices(*format_, *format_->streams[number]->codecpar)) {
     io_->begin_call();
