@@ -1,7 +1,7 @@
 """Who is measured. Each gives (0, 0) when it is ready, then parts of its work: how many things, and
 a number that checks them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,20 @@ def on_two_threads(work: Callable[[Any], tuple[int, int]], jobs: list[Any]) -> P
 # ---- 100-byte records, from front to back
 
 
+def walked(records: Iterable[Any]) -> tuple[int, int]:
+    """All go through the same loop, each record as an object of Python."""
+    total = 0
+    for i, one in enumerate(records):
+        if i % 1000 == 0:
+            total += number_of(one)
+    return i + 1, total
+
+
 def penstock_sequential(folder: Path) -> Parts:
     from penstock import io
 
     yield 0, 0
-    total = 0
-    for i, one in enumerate(io.iter_tfrecord(folder / "small.tfrecord")):
-        if i % 1000 == 0:
-            total += number_of(one)
-    yield i + 1, total
+    yield walked(io.iter_tfrecord(folder / "small.tfrecord"))
 
 
 def tf_sequential(folder: Path) -> Parts:
@@ -47,11 +52,8 @@ def tf_sequential(folder: Path) -> Parts:
 
     data = tf.data.TFRecordDataset(str(folder / "small.tfrecord")).batch(1000)
     yield 0, 0
-    count = total = 0
     for batch in data.as_numpy_iterator():
-        count += len(batch)
-        total += number_of(batch[0])
-    yield count, total
+        yield walked(batch)
 
 
 def array_record_sequential(folder: Path) -> Parts:
@@ -61,12 +63,8 @@ def array_record_sequential(folder: Path) -> Parts:
         str(files.make_array_record(folder)), "readahead_buffer_size:16M,max_parallelism:1"
     )
     yield 0, 0
-    count = total = 0
     for first in range(0, files.RECORDS, 1000):
-        batch = reader.read(first, first + 1000)
-        count += len(batch)
-        total += number_of(batch[0])
-    yield count, total
+        yield walked(reader.read(first, first + 1000))
 
 
 # ---- 100-byte records, at random, in batches of 1024
