@@ -34,6 +34,9 @@ void raise(const Error& error) {
     case Code::not_found:
       type = PyExc_FileNotFoundError;
       break;
+    case Code::no_field:
+      type = PyExc_KeyError;
+      break;
     case Code::io:
       type = PyExc_OSError;
       break;

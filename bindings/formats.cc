@@ -150,7 +150,7 @@ nb::object read_bytes(const OpenRecords& opened, const std::vector<std::uint64_t
   for (std::size_t i = 0; i < records.size(); ++i) {
     must(outcomes[i]);
     const Field* found = records[i].find(field);
-    if (found == nullptr) raise(Error(Code::not_found, "there is no field " + field));
+    if (found == nullptr) raise(Error(Code::no_field, "there is no field " + field));
     PyList_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i),
                     checked(PyBytes_FromStringAndSize(found->text().data(),
                                                       static_cast<Py_ssize_t>(found->bytes.size())))

@@ -117,8 +117,7 @@ nb::list load_npz(nb::object source, const std::optional<std::vector<std::string
     const formats::ZipFile::Member* member = zip.find(name + ".npy");
     if (member == nullptr) member = zip.find(name);
     if (member == nullptr) {
-      raise(
-          Error(Code::not_found, "the archive has no array '" + name + "'").in_file(file->name()));
+      raise(Error(Code::no_field, "the archive has no array '" + name + "'").in_file(file->name()));
     }
     add(*member);
   }

@@ -19,7 +19,8 @@ namespace penstock {
 
 enum class Code : std::uint8_t {
   invalid_argument,  // the caller passed something that can never work
-  not_found,         // no such file, field, stage
+  not_found,         // no such file or stage
+  no_field,          // the data has no such field or array
   io,                // the system refused or cut short a read or a write
   corrupt,           // the data is damaged
   unsupported,       // valid, but this build or version cannot do it

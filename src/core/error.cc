@@ -8,6 +8,8 @@ std::string_view name_of(Code code) noexcept {
       return "invalid argument";
     case Code::not_found:
       return "not found";
+    case Code::no_field:
+      return "no such field";
     case Code::io:
       return "i/o error";
     case Code::corrupt:

@@ -30,7 +30,7 @@ Status place(const LoaderPlan& plan, const RowTask& task, Row& row) {
                                     [&](const RowField& one) { return one.name == field.name; });
     const Bytes* bytes = found == row.fields.end() ? nullptr : std::get_if<Bytes>(&found->value);
     if (bytes == nullptr || field.array >= task.slots.size()) {
-      return Error(Code::not_found, "the sample has no field '" + field.name + "'");
+      return Error(Code::no_field, "the sample has no field '" + field.name + "'");
     }
     const Tensor& slots = task.slots[field.array];
     const std::size_t size = slots.nbytes() / static_cast<std::size_t>(slots.shape()[0]);

@@ -16,8 +16,8 @@ class ArrayRow final : public RowStep {
     const Bytes* bytes = value == nullptr ? nullptr : std::get_if<Bytes>(value);
     if (bytes == nullptr || (any_length_ ? bytes_ == 0 || bytes->bytes.size() % bytes_ != 0
                                          : bytes->bytes.size() != bytes_)) {
-      return Error(Code::not_found, "the sample has no row of an array in a field '" + work_.field +
-                                        "'; it has: " + row.names());
+      return Error(Code::no_field, "the sample has no row of an array in a field '" + work_.field +
+                                       "'; it has: " + row.names());
     }
     if (work_.array && *work_.array < task.slots.size()) {
       std::byte* to = task.slots[*work_.array].raw() + task.slot * bytes_;

@@ -39,7 +39,7 @@ class Example final : public RowStep {
     Value* value = row.find("data");
     const Bytes* found = value == nullptr ? nullptr : std::get_if<Bytes>(value);
     if (found == nullptr) {
-      return Error(Code::not_found, "the sample has no bytes in a field 'data' to parse");
+      return Error(Code::no_field, "the sample has no bytes in a field 'data' to parse");
     }
     const std::span<const std::byte> bytes = found->bytes;
     const Buffer record =

@@ -47,8 +47,8 @@ class Image final : public RowStep {
     for (const ImageField& field : work_.fields) {
       Value* value = row.find(field.name);
       if (value == nullptr) {
-        return Error(Code::not_found, "decode_image: the sample has no field '" + field.name +
-                                          "'; it has: " + row.names());
+        return Error(Code::no_field, "decode_image: the sample has no field '" + field.name +
+                                         "'; it has: " + row.names());
       }
       const Bytes* bytes = std::get_if<Bytes>(value);
       if (bytes == nullptr) {

@@ -31,7 +31,7 @@ class Tokens final : public RowStep {
     Value* value = row.find(work_.field);
     const Bytes* bytes = value == nullptr ? nullptr : std::get_if<Bytes>(value);
     if (bytes == nullptr) {
-      return Error(Code::not_found, "the sample has no tokens in a field '" + work_.field + "'");
+      return Error(Code::no_field, "the sample has no tokens in a field '" + work_.field + "'");
     }
     const std::size_t count = bytes->bytes.size() / size_of(work_.dtype);
     if (count > work_.window) {

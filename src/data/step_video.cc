@@ -114,8 +114,8 @@ Result<std::shared_ptr<const storage::Source>> clip_source(const Value* value,
                                                            const std::string& field,
                                                            const char* step, const Row& row) {
   if (value == nullptr) {
-    return Error(Code::not_found, std::string(step) + ": the sample has no field '" + field +
-                                      "'; it has: " + row.names());
+    return Error(Code::no_field, std::string(step) + ": the sample has no field '" + field +
+                                     "'; it has: " + row.names());
   }
   if (const Text* name = std::get_if<Text>(value)) {
     return storage::open_source(std::string(name->text()));

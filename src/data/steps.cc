@@ -7,7 +7,7 @@ namespace penstock::data {
 namespace {
 
 Error missing(const std::string& name, const Row& row) {
-  return Error(Code::not_found, "the sample has no field '" + name + "'; it has: " + row.names());
+  return Error(Code::no_field, "the sample has no field '" + name + "'; it has: " + row.names());
 }
 
 class Select final : public RowStep {

@@ -22,9 +22,9 @@ Result<std::shared_ptr<const Records>> FileRecords::over(Files files,
   known.emplace_back(kPath);
   for (const std::string& field : wanted) {
     if (std::find(known.begin(), known.end(), field) == known.end()) {
-      return Error(Code::not_found, "these files have no field \"" + field +
-                                        "\"; there are image, path and, for a folder with a "
-                                        "sub-folder per class, label")
+      return Error(Code::no_field, "these files have no field \"" + field +
+                                       "\"; there are image, path and, for a folder with a "
+                                       "sub-folder per class, label")
           .in_file(all->files_.root);
     }
   }

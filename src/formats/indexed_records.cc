@@ -59,7 +59,7 @@ Status IndexedRecords::add_fields(const std::vector<std::string>& wanted) {
     if (number(seen, field) < seen.size()) continue;
     std::string known;
     for (const std::string& each : seen) known += (known.empty() ? "" : ", ") + each;
-    return Error(Code::not_found, "no sample has a field \"" + field + "\"; there are: " + known)
+    return Error(Code::no_field, "no sample has a field \"" + field + "\"; there are: " + known)
         .in_file(files_.size() == 0 ? std::string() : files_.name(0));
   }
   for (const std::string& field : seen) {

@@ -36,7 +36,7 @@ class IndexedRecords final : public Records {
                   std::span<const std::byte> trailer) noexcept = nullptr;
   };
 
-  // Fails with not_found if no record has one of the fields that the options ask for.
+  // Fails with no_field if no record has one of the fields that the options ask for.
   static Result<std::shared_ptr<const Records>> over(std::vector<Shard> shards,
                                                      const OpenOptions& options,
                                                      const Traits& traits);

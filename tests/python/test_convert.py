@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import penstock as ps
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from penstock import io
@@ -259,3 +260,42 @@ def test_a_zarr_folder_without_metadata_is_told_to_be_that(tmp_path: Path) -> No
     (tmp_path / "x.zarr").mkdir()
     with pytest.raises(FileNotFoundError, match="no Zarr array or group here"):
         ps.open(tmp_path / "x.zarr")
+
+
+def test_pictures_of_one_name_stay_two_samples(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for i, name in enumerate(["a.b.png", "a_b.png", "c.bmp.png", "c.png"]):
+        (folder / name).write_bytes(io.encode_image(np.full((4, 4, 3), i, np.uint8), "png"))
+    (folder / "c.jpg").write_bytes(io.encode_image(np.zeros((4, 4, 3), np.uint8), "jpeg"))
+    done = convert(str(folder), tmp_path / "x.tar", verify=True)
+    assert done.samples == len(ps.open(done.files)) == 5
+
+
+def test_a_label_never_leads_out_of_the_folder(photos: Path, tmp_path: Path) -> None:
+    (png,) = list(photos.glob("a/000.png"))
+    for i, label in enumerate(["..", "../away", "/away", ""]):
+        table = pa.table({"image": [png.read_bytes()], "label": [label]})
+        pq.write_table(table, tmp_path / f"{i}.parquet")
+        with pytest.raises(ValueError, match="cannot be the name of a folder"):
+            convert(tmp_path / f"{i}.parquet", f"{tmp_path}/out{i}/")
+    assert not list(tmp_path.glob("**/away"))
+
+
+def test_only_its_own_leftovers_are_removed(photos: Path, tmp_path: Path) -> None:
+    for name in ("x.partial-notes", "x-plan.partial", "x-000000.tar.partial"):
+        (tmp_path / name).write_text("mine")
+    convert(str(photos), tmp_path / "x.tar", shard_size=25)
+    assert not (tmp_path / "x-000000.tar.partial").exists()
+    assert (tmp_path / "x.partial-notes").read_text() == "mine"
+    assert (tmp_path / "x-plan.partial").read_text() == "mine"
+
+
+def test_shards_of_an_earlier_conversion_are_not_mixed_in(photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "x-000007.tar").write_bytes(bytes(1024))
+    with pytest.raises(FileExistsError, match=r"x-000007\.tar exists"):
+        convert(str(photos), tmp_path / "x.tar", shard_size=25)
+    convert(str(photos), tmp_path / "x.tar", shard_size=25, overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"x-00000{i}.tar" for i in range(3)
+    ]

@@ -356,7 +356,7 @@ def test_fields_by_name(tmp_path: Path) -> None:
     records = open_records([str(path)], fields=["cls"])
     assert records.fields == ["__key__", "cls"]
     assert as_bytes(records.read(4)) == {"__key__": "000004", "cls": b"4"}
-    with pytest.raises(FileNotFoundError, match="there are: __key__, jpg, cls"):
+    with pytest.raises(KeyError, match="there are: __key__, jpg, cls"):
         open_records([str(path)], fields=["png"])
 
 

@@ -170,6 +170,8 @@ def image_file(position: int, sample: Mapping[str, Any]) -> tuple[str, Any]:
     if label is None:
         return base, sample[images[0]]
     folder = label if isinstance(label, str) else f"{int(label):05}"
+    if folder in ("", ".", "..") or "/" in folder or "\0" in folder:
+        raise ValueError(f"sample {position}: the label {folder!r} cannot be the name of a folder")
     return f"{folder}/{base}", sample[images[0]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -89,22 +90,31 @@ class ShardWriter(Writer):
     def names(self) -> list[str]:
         return [self.path(part) for part in range(self.parts)]
 
+    def _standing(self) -> list[str]:
+        """Files of these names, with shards beyond the last one of this run: who opens all shards
+        would read them, too."""
+        if not self._sharded:
+            return [self.target] if os.path.exists(self.target) else []
+        folder, name = os.path.split(self.target)
+        stem, ending = os.path.splitext(name)
+        shard = re.compile(re.escape(stem) + r"-\d{6}" + re.escape(ending))
+        found = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        return [os.path.join(folder, one) for one in sorted(found) if shard.fullmatch(one)]
+
     def there(self) -> str | None:
-        return next((name for name in self.names() if os.path.exists(name)), None)
+        return next(iter(self._standing()), None)
 
     def clear(self) -> None:
-        for name in self.names():
+        for name in self._standing():
             for one in (name, f"{name}.psidx"):
                 if os.path.exists(one):
                     os.unlink(one)
 
     def begin(self, resumed: bool) -> None:
         super().begin(resumed)
-        folder = os.path.dirname(self.target) or "."
-        stem = os.path.splitext(os.path.basename(self.target))[0]
-        for name in os.listdir(folder):  # of a run that was killed
-            if name.startswith(stem) and ".partial" in name:
-                os.unlink(os.path.join(folder, name))
+        for name in self.names():
+            if os.path.exists(f"{name}.partial"):  # of a run that was killed
+                os.unlink(f"{name}.partial")
 
     def write(self, part: int, samples: Samples, batches: Batches) -> None:
         partial = f"{self.path(part)}.partial"
@@ -122,8 +132,7 @@ class TarWriter(ShardWriter):
 
     def write_file(self, path: str, samples: Samples) -> None:
         with open(path, "wb") as file:
-            for position, sample in samples:
-                key, members = _values.tar_members(position, sample, self.root)
+            for key, members in self._named(samples):
                 for field, data in members.items():
                     file.write(_values.tar_header(f"{key}.{field}", len(data)))
                     file.write(data)
@@ -132,12 +141,21 @@ class TarWriter(ShardWriter):
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
         written = io.iter_tar(self.path(part))
-        for position, sample in samples:
-            key, members = _values.tar_members(position, sample, self.root)
+        for key, members in self._named(samples):
             expected = {"__key__": key, **{name: bytes(data) for name, data in members.items()}}
             if next(written, None) != expected:
                 raise differs(self.path(part), key)
         _no_more(written, self.path(part))
+
+    def _named(self, samples: Samples) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(key, members). A key that was there has the number behind it: a.jpg and a.png are two."""
+        seen: set[str] = set()
+        for position, sample in samples:
+            key, members = _values.tar_members(position, sample, self.root)
+            if key in seen:
+                key = f"{key}-{position:09}"
+            seen.add(key)
+            yield key, members
 
 
 class TFRecordWriter(ShardWriter):

@@ -29,7 +29,7 @@ class Columns:
         names = _parts(fields, there) or list(there)
         for name in [*names, *nulls]:
             if name not in there:
-                raise PlanError(
+                raise KeyError(
                     f"open: {file.name} has no column '{name}'; it has: {', '.join(there)}"
                 )
         self._types = {name: there[name] for name in names}

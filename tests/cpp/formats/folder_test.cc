@@ -112,7 +112,7 @@ TEST(Files, only_the_fields_asked_for_and_no_more_than_the_limit) {
   options.fields = {"path"};
   EXPECT_EQ(read_all(*open_ok({a}, options)).samples[0], (Fields{{"path", a}}));
   options.fields = {"label"};
-  EXPECT_EQ(open_records({a}, options).error().code(), Code::not_found);
+  EXPECT_EQ(open_records({a}, options).error().code(), Code::no_field);
   options.fields = {};
   options.max_member = 4;
   EXPECT_EQ(read_all(*open_ok({a}, options)).errors[0].code(), Code::out_of_range);

@@ -156,7 +156,7 @@ TEST(TarRecords, only_the_fields_asked_for) {
 
   options.fields = {"png"};
   const Error error = open_error({path}, options);
-  EXPECT_EQ(error.code(), Code::not_found);
+  EXPECT_EQ(error.code(), Code::no_field);
   EXPECT_NE(error.message().find("jpg"), std::string::npos) << "says what there is";
 }
 

@@ -165,7 +165,7 @@ def test_groups_fields_and_windows(tmp_path: Path) -> None:
     assert [int(sample["train/label"]) for sample in ds[10:20]] == label[10:20].tolist()
     windows = np.stack([image[i : i + 8] for i in range(0, 23, 3)])
     check(ps.open(path, fields=["train/image"], window=8, stride=3), **{"train/image": windows})
-    with pytest.raises(ValueError, match="there is no dataset 'no'; there are: scale, test/label"):
+    with pytest.raises(KeyError, match="there is no dataset 'no'; there are: scale, test/label"):
         ps.open(path, fields=["no"])
     with pytest.raises(ValueError, match="no rows"):
         ps.open(path, fields=["scale"])

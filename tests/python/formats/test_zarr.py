@@ -213,7 +213,7 @@ def test_arrays_of_a_group_stand_side_by_side(version: int, tmp_path: Path) -> N
     zarr.consolidate_metadata(str(tmp_path / "x.zarr"))
     with pytest.raises(ValueError, match=r"'image' has 12 rows, 'other' has 3; say with fields"):
         ps.open(tmp_path / "x.zarr")
-    with pytest.raises(ValueError, match="there is no array 'no'; there are: image, label, other"):
+    with pytest.raises(KeyError, match="there is no array 'no'; there are: image, label, other"):
         ps.open(tmp_path / "x.zarr", fields=["no"])
 
 

@@ -302,7 +302,7 @@ def a_hook_that_ends_tasks_that_take_too_long(p):
     class Limit(p.TaskHook):
         @asynccontextmanager
         async def task_hook(self, input_item=None):
-            async with asyncio.timeout(0.05):
+            async with asyncio.timeout(0.5):
                 yield
 
     async def nap(x):
@@ -318,11 +318,11 @@ def a_hook_that_ends_calls_that_take_too_long(p):
     class Limit(p.TaskHook):
         @asynccontextmanager
         async def task_hook(self, input_item=None):
-            async with asyncio.timeout(0.1):
+            async with asyncio.timeout(0.5):
                 yield
 
     def nap(x):
-        time.sleep(0.5 if x == 1 else 0)
+        time.sleep(1.5 if x == 1 else 0)
         return x
 
     factory = lambda info: [Limit()]  # noqa: E731

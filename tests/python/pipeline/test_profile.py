@@ -46,7 +46,7 @@ def test_stages_that_wait_gain_from_concurrency():
 def test_a_fast_stage_keeps_its_readers_waiting_less_than_a_slow_one():
     fast, slow = profile_pipeline(definition(Pipe(abs), Pipe(nap)), 40)
     assert fast.stats[-1].qps > slow.stats[-1].qps
-    assert slow.stats[-1].occupancy_rate < 0.5
+    assert slow.stats[-1].occupancy_rate < fast.stats[-1].occupancy_rate
 
 
 def test_merged_pipelines_are_profiled_one_after_the_other():

@@ -197,8 +197,7 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
     if (std::find(all->begin(), all->end(), path) == all->end()) {
       std::string there;
       for (const std::string& one : *all) there += (there.empty() ? "" : ", ") + one;
-      return Error(Code::invalid_argument,
-                   "there is no dataset '" + path + "'; there are: " + there)
+      return Error(Code::no_field, "there is no dataset '" + path + "'; there are: " + there)
           .in_file(name);
     }
     Result<chunked::Array> array = make_array(file, source, path);

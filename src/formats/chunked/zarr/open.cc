@@ -150,8 +150,7 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
   if (root->array) {
     for (const std::string& field : fields) {
       if (field == "data") continue;
-      return Error(Code::invalid_argument,
-                   "there is no field '" + field + "': this is one array, 'data'")
+      return Error(Code::no_field, "there is no field '" + field + "': this is one array, 'data'")
           .in_file(name);
     }
     Result<chunked::Array> array = make_array(*store, "", "data", *root);
@@ -170,8 +169,8 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
     if (!found) return found.error();
     if (!found->array) {
       const Result<std::vector<std::string>> all = list_all(**store, *root);
-      return Error(Code::invalid_argument, "there is no array '" + path + "'; there are: " +
-                                               (all ? joined(*all) : "others, perhaps"))
+      return Error(Code::no_field, "there is no array '" + path +
+                                       "'; there are: " + (all ? joined(*all) : "others, perhaps"))
           .in_file(name);
     }
     Result<chunked::Array> array = make_array(*store, path, path, *found);
