@@ -296,6 +296,4 @@ def test_shards_of_an_earlier_conversion_are_not_mixed_in(photos: Path, tmp_path
     with pytest.raises(FileExistsError, match=r"x-000007\.tar exists"):
         convert(str(photos), tmp_path / "x.tar", shard_size=25)
     convert(str(photos), tmp_path / "x.tar", shard_size=25, overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"x-00000{i}.tar" for i in range(3)
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"x-00000{i}.tar" for i in range(3)]

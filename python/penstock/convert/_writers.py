@@ -148,7 +148,7 @@ class TarWriter(ShardWriter):
         _no_more(written, self.path(part))
 
     def _named(self, samples: Samples) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(key, members). A key that was there has the number behind it: a.jpg and a.png are two."""
+        """(key, members). A key that was there before has the number behind it: a.jpg, a.png."""
         seen: set[str] = set()
         for position, sample in samples:
             key, members = _values.tar_members(position, sample, self.root)
