@@ -6,7 +6,6 @@ Every figure comes from a process of its own, and the contenders of a case take 
 each makes a pass whose samples are compared with those that Python's tarfile finds.
 """
 
-import argparse
 import importlib
 import json
 import os
@@ -19,6 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import torch_loader
 from cases import CASES, REQUIREMENTS, Case
+from common.command import options
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
 from common.turns import table, take_turns
@@ -176,28 +176,18 @@ def main() -> None:
     if sys.argv[1:2] == ["--check"]:
         return check_here(CASES[sys.argv[2]], sys.argv[3])
     known = [*CASES, "moments", "torch"]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(known)}")
-    parser.add_argument("--quick", action="store_true", help="half the passes, three rounds")
-    parser.add_argument("--rounds", type=int, help="how often each contender runs (5)")
-    parser.add_argument("--install-peers", action="store_true")
-    parser.add_argument("--only", action="append", default=[], help="a contender; may be repeated")
-    options = parser.parse_args()
-    unknown = set(options.cases) - set(known)
-    if unknown:
-        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    if options.install_peers:
+    chosen = options(__doc__, known, quick="half the passes", only=True)
+    if chosen.install_peers:
         install("images", REQUIREMENTS)
     make_shards()
-    rounds = options.rounds or (3 if options.quick else 5)
-    print(f"{machine()}. {rounds} rounds, taking turns; two threads.")
-    for key in options.cases or known:
+    print(f"{machine()}. {chosen.rounds} rounds, taking turns; two threads.")
+    for key in chosen.cases:
         if key == "moments":
             moments()
         elif key == "torch":
-            torch_loader.show(torch_loader.rows(rounds=rounds))
+            torch_loader.show(torch_loader.rows(rounds=chosen.rounds))
         else:
-            run(key, rounds, options.quick, options.only)
+            run(key, chosen.rounds, chosen.quick, chosen.only)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Every figure comes from a process of its own. The contenders of a case take turn
 round, so that a change in the machine's load meets all of them.
 """
 
-import argparse
 import importlib.metadata
 import importlib.util
 import json
@@ -19,7 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import cases
+from common.command import options
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / "build" / "bench-peers"
@@ -247,21 +249,12 @@ def main() -> None:
         name, contender, work, *extra = sys.argv[2:]
         measure_here(name, contender, int(work), [int(one) for one in extra])
         return
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(CASES)}")
-    parser.add_argument("--quick", action="store_true", help="a quarter of the work, three rounds")
-    parser.add_argument("--rounds", type=int, help="how often each contender runs (5)")
-    parser.add_argument("--install-peers", action="store_true")
-    options = parser.parse_args()
-    unknown = set(options.cases) - set(CASES)
-    if unknown:
-        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
-    if options.install_peers:
+    chosen = options(__doc__, CASES, quick="a quarter of the work")
+    if chosen.install_peers:
         install_peers()
-    rounds = options.rounds or (3 if options.quick else 5)
-    print(f"{machine()}. {rounds} rounds, taking turns. Sinks of {cases.flows.SINK}.")
-    for name in options.cases or CASES:
-        run(name, rounds, options.quick)
+    print(f"{machine()}. {chosen.rounds} rounds, taking turns. Sinks of {cases.flows.SINK}.")
+    for name in chosen.cases:
+        run(name, chosen.rounds, chosen.quick)
 
 
 if __name__ == "__main__":

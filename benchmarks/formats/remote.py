@@ -13,7 +13,6 @@ import contextlib
 import io
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -26,24 +25,16 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "python"))
 
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
 from common.turns import table, take_turns
+from servers import NGINX, nginx
 
 FOLDER = ROOT / "build" / "bench-formats" / "remote"
 SHARDS, IMAGES, IMAGE_BYTES = 60, 64, 65_000  # 4 MB each
 REQUIREMENTS = {"remote": ["aiohttp", "webdataset==1.0.2"]}
-CONFIGURATION = """
-daemon off; master_process off; pid {own}/pid; error_log {own}/errors;
-events {{ worker_connections 256; }}
-http {{
-    access_log off; sendfile on; keepalive_requests 100000; client_body_temp_path {own}/body;
-    proxy_temp_path {own}/proxy; fastcgi_temp_path {own}/fastcgi; uwsgi_temp_path {own}/uwsgi;
-    scgi_temp_path {own}/scgi;
-    server {{ listen 127.0.0.1:{port}; root {root}; }}
-}}
-"""
 
 
 def make() -> None:
@@ -61,34 +52,6 @@ def make() -> None:
 
 
 # ---- the server
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@contextlib.contextmanager
-def nginx() -> Iterator[int]:
-    command = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if command is None:
-        sys.exit("nginx is not installed")
-    port = free_port()
-    with tempfile.TemporaryDirectory() as own:
-        path = Path(own) / "nginx.conf"
-        path.write_text(CONFIGURATION.format(own=own, port=port, root=FOLDER))
-        process = subprocess.Popen([command, "-c", str(path), "-p", own])
-        try:
-            for _ in range(200):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.02)
-            yield port
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def serve_with_delay(target: int, delay: float) -> None:
@@ -231,7 +194,9 @@ def main() -> None:
     make()
     if options.install_peers:
         install("formats", REQUIREMENTS)
-    with nginx() as target:
+    if NGINX is None:
+        sys.exit("nginx is not installed")
+    with tempfile.TemporaryDirectory() as own, nginx(FOLDER, Path(own)) as target:
         command = [sys.executable, __file__, "--proxy", str(target), str(options.delay / 1000)]
         proxy = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert proxy.stdin is not None

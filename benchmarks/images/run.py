@@ -7,7 +7,6 @@ round, each time in another order, so that a change in the machine's load meets 
 that each has its output compared with Pillow's.
 """
 
-import argparse
 import importlib
 import json
 import os
@@ -19,6 +18,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from cases import CASES, CONTENDERS, REQUIREMENTS, Case
+from common.command import options
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
 from common.turns import table, take_turns
@@ -128,25 +128,15 @@ def main() -> None:
         return measure_here(CASES[sys.argv[2]], sys.argv[3], int(sys.argv[4]))
     if sys.argv[1:2] == ["--check"]:
         return check_here(CASES[sys.argv[2]], sys.argv[3])
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(CASES)}")
-    parser.add_argument("--quick", action="store_true", help="a third of the images, three rounds")
-    parser.add_argument("--rounds", type=int, help="how often each contender runs (5)")
-    parser.add_argument("--install-peers", action="store_true")
-    parser.add_argument("--only", action="append", default=[], help="a contender; may be repeated")
-    options = parser.parse_args()
-    unknown = set(options.cases) - set(CASES)
-    if unknown:
-        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    chosen = options(__doc__, CASES, quick="a third of the images", only=True)
     import corpus
 
     corpus.make(CORPUS)
-    if options.install_peers:
+    if chosen.install_peers:
         install("images", REQUIREMENTS)
-    rounds = options.rounds or (3 if options.quick else 5)
-    print(f"{machine()}. {rounds} rounds, taking turns; two threads unless it says one.")
-    for key in options.cases or CASES:
-        run(key, rounds, options.quick, options.only)
+    print(f"{machine()}. {chosen.rounds} rounds, taking turns; two threads unless it says one.")
+    for key in chosen.cases:
+        run(key, chosen.rounds, chosen.quick, chosen.only)
 
 
 if __name__ == "__main__":

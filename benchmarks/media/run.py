@@ -7,7 +7,6 @@ output compared with a decode of the whole file by ffmpeg. Two threads, one of e
 and "first" have one.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from common.command import options
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
 from common.turns import table, take_turns
@@ -122,22 +122,15 @@ def run(key: str, rounds: int) -> None:
 def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         return measure_here(sys.argv[2], sys.argv[3])
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="case", help=f"of: {', '.join(CASES)}")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each contender runs")
-    parser.add_argument("--install-peers", action="store_true")
-    options = parser.parse_args()
-    unknown = set(options.cases) - set(CASES)
-    if unknown:
-        parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    chosen = options(__doc__, CASES)
     import files
 
     files.make(FILES)
-    if options.install_peers:
+    if chosen.install_peers:
         install("media", REQUIREMENTS)
-    print(f"{machine()}. {options.rounds} rounds, taking turns.")
-    for key in options.cases or CASES:
-        run(key, options.rounds)
+    print(f"{machine()}. {chosen.rounds} rounds, taking turns.")
+    for key in chosen.cases:
+        run(key, chosen.rounds)
 
 
 if __name__ == "__main__":

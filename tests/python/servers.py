@@ -26,6 +26,7 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     keepalive_requests 100000;
+    sendfile on;
     server {{
         listen 127.0.0.1:{port};
         root {root};

@@ -297,3 +297,11 @@ def test_shards_of_an_earlier_conversion_are_not_mixed_in(photos: Path, tmp_path
         convert(str(photos), tmp_path / "x.tar", shard_size=25)
     convert(str(photos), tmp_path / "x.tar", shard_size=25, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"x-00000{i}.tar" for i in range(3)]
+
+
+def test_a_field_never_leads_out_of_the_store(tmp_path: Path) -> None:
+    for i, name in enumerate(["../away", "/away", "a/../../away"]):
+        pq.write_table(pa.table({name: [1, 2]}), tmp_path / f"{i}.parquet")
+        with pytest.raises(ValueError, match="cannot be the name of an array"):
+            convert(tmp_path / f"{i}.parquet", tmp_path / "x.zarr")
+    assert not list(tmp_path.glob("**/away"))

@@ -36,7 +36,7 @@ PICTURES = pictures()
 every_picture = pytest.mark.parametrize("pixels", PICTURES.values(), ids=PICTURES.keys())
 
 
-def same(ours: Any, expected: Any) -> None:
+def assert_same(ours: Any, expected: Any) -> None:
     assert isinstance(ours, np.ndarray)
     np.testing.assert_array_equal(ours, np.asarray(expected), strict=True)
 
@@ -47,11 +47,11 @@ def same(ours: Any, expected: Any) -> None:
 @every_picture
 def test_flips_and_turns(pixels: Pixels) -> None:
     image = as_image(pixels)
-    same(ops.flip()(pixels), ImageOps.mirror(image))
-    same(ops.flip("vertical")(pixels), ImageOps.flip(image))
+    assert_same(ops.flip()(pixels), ImageOps.mirror(image))
+    assert_same(ops.flip("vertical")(pixels), ImageOps.flip(image))
     for turns in range(-4, 6):
-        same(ops.rotate90(turns)(pixels), np.rot90(pixels, turns))
-    same(ops.rotate90()(pixels), image.transpose(Image.Transpose.ROTATE_90))
+        assert_same(ops.rotate90(turns)(pixels), np.rot90(pixels, turns))
+    assert_same(ops.rotate90()(pixels), image.transpose(Image.Transpose.ROTATE_90))
 
 
 @every_picture
@@ -59,10 +59,10 @@ def test_crops(pixels: Pixels) -> None:
     height, width = pixels.shape[:2]
     boxes = [(0, 0, width, height), (width // 3, height // 4, width, height), (0, 0, 1, 1)]
     for box in boxes:
-        same(ops.crop(box)(pixels), as_image(pixels).crop(box))
+        assert_same(ops.crop(box)(pixels), as_image(pixels).crop(box))
     for h, w in ((1, 1), (height, width), ((height + 1) // 2, (width + 2) // 3)):
         top, left = round((height - h) / 2), round((width - w) / 2)
-        same(ops.center_crop((h, w))(pixels), pixels[top : top + h, left : left + w])
+        assert_same(ops.center_crop((h, w))(pixels), pixels[top : top + h, left : left + w])
 
 
 @every_picture
@@ -71,14 +71,14 @@ def test_padding(pixels: Pixels) -> None:
     for left, top, right, bottom in ((0, 0, 0, 0), (1, 2, 3, 4), (0, 17, 5, 0)):
         sides = [(top, bottom), (left, right)] + [(0, 0)] * (pixels.ndim - 2)
         box = (left, top, right, bottom)
-        same(ops.pad(box)(pixels), np.pad(pixels, sides))
-        same(ops.pad(box, fill=9)(pixels), np.pad(pixels, sides, constant_values=9))
-        same(ops.pad(box, "edge")(pixels), np.pad(pixels, sides, "edge"))
+        assert_same(ops.pad(box)(pixels), np.pad(pixels, sides))
+        assert_same(ops.pad(box, fill=9)(pixels), np.pad(pixels, sides, constant_values=9))
+        assert_same(ops.pad(box, "edge")(pixels), np.pad(pixels, sides, "edge"))
         if max(left, right) < width and max(top, bottom) < height:
-            same(ops.pad(box, "reflect")(pixels), np.pad(pixels, sides, "reflect"))
+            assert_same(ops.pad(box, "reflect")(pixels), np.pad(pixels, sides, "reflect"))
     if pixels.ndim == 3 and pixels.shape[2] == 3:
         expected = ImageOps.expand(as_image(pixels), 4, fill=(1, 2, 3))
-        same(ops.pad(4, fill=(1, 2, 3))(pixels), expected)
+        assert_same(ops.pad(4, fill=(1, 2, 3))(pixels), expected)
 
 
 # ---- colour
@@ -88,14 +88,14 @@ def test_padding(pixels: Pixels) -> None:
 def test_colours(pixels: Pixels) -> None:
     image = as_image(pixels)
     for mode in ("L", "LA", "RGB", "RGBA"):
-        same(ops.convert(mode)(pixels), image.convert(mode))  # type: ignore[arg-type]
+        assert_same(ops.convert(mode)(pixels), image.convert(mode))  # type: ignore[arg-type]
     bgr = np.asarray(image.convert("RGB"))[:, :, ::-1]
-    same(ops.convert("BGR")(pixels), bgr)
-    same(ops.convert("RGB", source="BGR")(bgr), image.convert("RGB"))
-    same(ops.convert("L", source="BGR")(bgr), image.convert("RGB").convert("L"))
+    assert_same(ops.convert("BGR")(pixels), bgr)
+    assert_same(ops.convert("RGB", source="BGR")(bgr), image.convert("RGB"))
+    assert_same(ops.convert("L", source="BGR")(bgr), image.convert("RGB").convert("L"))
     if image.mode == "RGBA":
         ink = Image.frombytes("CMYK", image.size, np.ascontiguousarray(pixels).tobytes())
-        same(ops.convert("RGB", source="CMYK")(pixels), ink.convert("RGB"))
+        assert_same(ops.convert("RGB", source="CMYK")(pixels), ink.convert("RGB"))
 
 
 @every_picture
@@ -103,16 +103,16 @@ def test_grayscale_keeps_the_channels(pixels: Pixels) -> None:
     expected = pixels.copy()
     if pixels.ndim == 3 and pixels.shape[2] >= 3:
         expected[:, :, :3] = np.asarray(as_image(pixels).convert("L"))[:, :, None]
-    same(ops.grayscale()(pixels), expected)
+    assert_same(ops.grayscale()(pixels), expected)
 
 
 @every_picture
 @pytest.mark.parametrize("factor", [0.0, 0.3, 0.999, 1.0, 1.4, 3.0])
 def test_enhancements(pixels: Pixels, factor: float) -> None:
     image = as_image(pixels)
-    same(ops.brightness(factor)(pixels), ImageEnhance.Brightness(image).enhance(factor))
-    same(ops.contrast(factor)(pixels), ImageEnhance.Contrast(image).enhance(factor))
-    same(ops.saturation(factor)(pixels), ImageEnhance.Color(image).enhance(factor))
+    assert_same(ops.brightness(factor)(pixels), ImageEnhance.Brightness(image).enhance(factor))
+    assert_same(ops.contrast(factor)(pixels), ImageEnhance.Contrast(image).enhance(factor))
+    assert_same(ops.saturation(factor)(pixels), ImageEnhance.Color(image).enhance(factor))
 
 
 @every_picture
@@ -121,7 +121,7 @@ def test_normalising(pixels: Pixels, layout: Any) -> None:
     deep = pixels if pixels.ndim == 3 else pixels[:, :, None]
     expected = deep if layout == "HWC" else deep.transpose(2, 0, 1)
     for dtype in ("uint8", "float32", "float16"):
-        same(ops.normalize(dtype=dtype, layout=layout)(pixels), expected.astype(dtype))  # type: ignore[arg-type]
+        assert_same(ops.normalize(dtype=dtype, layout=layout)(pixels), expected.astype(dtype))  # type: ignore[arg-type]
     normal = ops.normalize(0.45, 0.22, layout=layout)(pixels)
     np.testing.assert_allclose(normal, (expected / 255 - 0.45) / 0.22, atol=1e-5)
     if deep.shape[2] == 3:
@@ -130,7 +130,7 @@ def test_normalising(pixels: Pixels, layout: Any) -> None:
             normal, ((deep / 255 - MEAN) / STD).transpose(2, 0, 1), atol=1e-5
         )
         half = ops.normalize(MEAN, STD, dtype="float16")(pixels)
-        same(half, normal.astype(np.float16))
+        assert_same(half, normal.astype(np.float16))
 
 
 # ---- chance
@@ -203,7 +203,7 @@ def test_a_random_crop_is_the_stream_s() -> None:
     box = (left, top, left + w, top + h)
     ours = ops.random_resized_crop((64, 48), interpolation="bicubic", seed=9, epoch=2)
     expected = as_image(pixels).crop(box).resize((48, 64), Image.Resampling.BICUBIC)
-    same(ours(pixels, position=17), expected)
+    assert_same(ours(pixels, position=17), expected)
 
 
 def test_flips_and_jitter_keep_to_their_ranges() -> None:
@@ -214,7 +214,7 @@ def test_flips_and_jitter_keep_to_their_ranges() -> None:
         assert sum((op(pixels, position=i) == mirrored).all() for i in range(400)) == share
     often = sum((ops.random_flip(0.3)(pixels, position=i) == mirrored).all() for i in range(400))
     assert 80 <= often <= 160
-    same(ops.color_jitter()(pixels, position=1), pixels)
+    assert_same(ops.color_jitter()(pixels, position=1), pixels)
     white = np.full((1, 1, 3), 100, np.uint8)
     values = [int(ops.color_jitter(0.5)(white, position=i)[0, 0, 0]) for i in range(300)]
     assert min(values) >= 50
@@ -230,7 +230,7 @@ def test_a_mask_follows_its_image() -> None:
     plain_op = ops.random_resized_crop((50, 50), interpolation="nearest", seed=1)
     for position in range(20):
         cut = plain_op(pixels, position=position)
-        same(mask_op(mask, position=position), (cut[:, :, 0] > 120).astype(np.uint8))
+        assert_same(mask_op(mask, position=position), (cut[:, :, 0] > 120).astype(np.uint8))
         assert image_op(pixels, position=position).shape == (50, 50, 3)
 
 
@@ -241,11 +241,11 @@ def test_out_receives_the_pixels_and_must_fit() -> None:
     pixels = photographs()["china"]
     batch = np.zeros((2, 32, 48, 3), np.uint8)
     assert ops.resize((32, 48))(pixels, out=batch[1]).base is batch
-    same(batch[1], ops.resize((32, 48))(pixels))
+    assert_same(batch[1], ops.resize((32, 48))(pixels))
     assert not batch[0].any()
     floats = np.zeros((3, *pixels.shape[:2]), np.float32)
     ops.normalize(MEAN, STD)(pixels, out=floats)
-    same(floats, ops.normalize(MEAN, STD)(pixels))
+    assert_same(floats, ops.normalize(MEAN, STD)(pixels))
     for wrong in (batch, batch[1, :, :, :2], batch[1].astype(np.float32), batch[1, :31]):
         with pytest.raises((ValueError, BufferError)):
             ops.resize((32, 48))(pixels, out=wrong)
@@ -258,10 +258,10 @@ def test_images_may_come_in_any_dress() -> None:
     pixels = photographs()["flower"][:50, :60]
     expected = ops.flip()(pixels)
     for dress in (Image.fromarray(pixels), _core.as_tensor(pixels), memoryview(pixels.copy())):
-        same(ops.flip()(dress), expected)
+        assert_same(ops.flip()(dress), expected)
     frozen = pixels.copy()
     frozen.flags.writeable = False
-    same(ops.flip()(frozen), expected)
+    assert_same(ops.flip()(frozen), expected)
 
 
 def test_a_tensor_of_an_array_shares_its_memory() -> None:
@@ -274,7 +274,7 @@ def test_a_tensor_of_an_array_shares_its_memory() -> None:
         np.float16([1, 2]),
     ):
         back = np.asarray(_core.as_tensor(array))
-        same(back, array)
+        assert_same(back, array)
         assert array.size == 0 or np.shares_memory(back, array)
     kept = _core.as_tensor(np.full(1000, 7, np.uint8))  # nobody else holds the array
     assert (np.asarray(kept) == 7).all()
@@ -351,7 +351,7 @@ def test_a_chain_of_native_stages_equals_the_ops_one_by_one() -> None:
         expected: Any = file
         for op in chain:
             expected = op(expected)
-        same(ours, expected)
+        assert_same(ours, expected)
 
 
 def test_native_and_python_stages_mix() -> None:
@@ -371,7 +371,7 @@ def test_native_and_python_stages_mix() -> None:
     with pipeline.auto_stop():
         results = [np.asarray(item) for item in pipeline]
     for i, result in enumerate(results):
-        same(result, np.pad(np.full((2, 2), i + 1, np.uint8), 1))
+        assert_same(result, np.pad(np.full((2, 2), i + 1, np.uint8), 1))
     assert len(results) == 30
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock import io
 from penstock.convert._journal import write_whole
+from penstock.convert._values import stays_below
 from penstock.convert._writers import Batches, Samples, Writer, differs
 
 
@@ -105,6 +106,14 @@ class ZarrWriter(ArrayWriter):
     until then nobody takes it for a store."""
 
     format = "zarr"
+
+    def __init__(
+        self, target: str, samples: int, rows: int | None, first: Mapping[str, Any]
+    ) -> None:
+        super().__init__(target, samples, rows, first)
+        bad = [name for name in self.kinds if not stays_below(name)]
+        if bad:
+            raise ValueError(f"the field {bad[0]!r} cannot be the name of an array: rename it")
 
     def begin(self, resumed: bool) -> None:
         for name in self.kinds:

@@ -26,6 +26,11 @@ def size_of(value: Any) -> int:
     )
 
 
+def stays_below(name: str) -> bool:
+    """May a name out of the data be a path below the destination?"""
+    return "\0" not in name and not any(part in ("", ".", "..") for part in name.split("/"))
+
+
 def key_of(position: int, sample: Mapping[str, Any], root: str) -> str:
     """The sample's own key, its path below `root`, or its number. Keys hold no dot: tars cut names
     there."""
@@ -170,7 +175,7 @@ def image_file(position: int, sample: Mapping[str, Any]) -> tuple[str, Any]:
     if label is None:
         return base, sample[images[0]]
     folder = label if isinstance(label, str) else f"{int(label):05}"
-    if folder in ("", ".", "..") or "/" in folder or "\0" in folder:
+    if "/" in folder or not stays_below(folder):
         raise ValueError(f"sample {position}: the label {folder!r} cannot be the name of a folder")
     return f"{folder}/{base}", sample[images[0]]
 

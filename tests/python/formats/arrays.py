@@ -25,7 +25,7 @@ def texts(dtype: str, shape: tuple[int, ...]) -> Any_Array:
     return np.array([str(i % 7) * (i % 3 + 1) for i in range(count)]).astype(dtype).reshape(shape)
 
 
-def same(got: Any, wanted: Any_Array) -> None:
+def assert_same(got: Any, wanted: Any_Array) -> None:
     """Bit by bit, so that NaNs count; in this machine's byte order."""
     got = np.asarray(got)
     assert got.dtype == wanted.dtype.newbyteorder("=")
@@ -33,17 +33,17 @@ def same(got: Any, wanted: Any_Array) -> None:
     assert got.tobytes() == wanted.astype(got.dtype).tobytes()
 
 
-def check(ds: ps.Dataset, **wanted: Any_Array) -> None:
+def assert_rows(ds: ps.Dataset, **wanted: Any_Array) -> None:
     """Sample by sample, and as batches in both orders."""
     rows = len(next(iter(wanted.values())))
     assert len(ds) == rows
     assert sorted(ds.fields) == sorted(wanted)
     for i in {0, rows // 2, rows - 1} if rows else ():
         for name, array in wanted.items():
-            same(ds[i][name], array[i])
+            assert_same(ds[i][name], array[i])
     for order in (ds, ds.shuffle(seed=3)):
         where = [order._order().locate(0, p)[0][1] for p in range(rows)]
         batches = list(order.batch(5).loader(threads=2))
         for name, array in wanted.items():
             parts = [part for batch in batches for part in batch[name]]
-            same(np.stack(parts) if parts else array, array[where])
+            assert_same(np.stack(parts) if parts else array, array[where])

@@ -12,7 +12,7 @@ import hdf5plugin
 import numpy as np
 import penstock as ps
 import pytest
-from arrays import NUMBERS, check, filled, same, texts
+from arrays import NUMBERS, assert_rows, assert_same, filled, texts
 from penstock import io
 
 RECORD = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", [("x", "S3"), ("y", "?")])])
@@ -58,7 +58,7 @@ def test_filters_and_layouts(filters: Any, layout: Any, tmp_path: Path) -> None:
     options = {"chunks": layout, **filters}
     path = write(tmp_path / "x.h5", **{name: (array, options) for name, array in arrays.items()})
     ds = ps.open(path)
-    check(ds, **arrays)
+    assert_rows(ds, **arrays)
     assert "libhdf5" not in ds.explain()
 
 
@@ -66,7 +66,7 @@ def test_filters_and_layouts(filters: Any, layout: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [*NUMBERS, ">i2", ">u4", ">f2", ">f8"])
 def test_numbers_are_what_h5py_reads(dtype: str, chunks: Any, tmp_path: Path) -> None:
     array = filled(dtype, (11, 2))
-    check(ps.open(write(tmp_path / "x.h5", x=(array, {"chunks": chunks}))), x=array)
+    assert_rows(ps.open(write(tmp_path / "x.h5", x=(array, {"chunks": chunks}))), x=array)
 
 
 @pytest.mark.parametrize("chunks", [None, (4, 2)], ids=["contiguous", "chunked"])
@@ -83,7 +83,7 @@ def test_other_types_are_what_h5py_reads(dtype: Any, chunks: Any, tmp_path: Path
         for name in wanted.dtype.names:
             assert np.array_equal(got[name], wanted[name])
     else:
-        same(got, wanted)
+        assert_same(got, wanted)
 
 
 def test_enumerations_arrays_and_dates(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_enumerations_arrays_and_dates(tmp_path: Path) -> None:
         file.create_dataset("array", (6,), np.dtype(("f4", (2, 3))), chunks=(4,))
         file["array"][...] = filled("f4", (6, 2, 3))
         file.create_dataset("date", data=dates.astype(h5py.opaque_dtype(dates.dtype)))
-    check(
+    assert_rows(
         ps.open(path),
         enum=np.array([1, 2, 1, 1, 2, 2], "i2"),
         array=filled("f4", (6, 2, 3)),
@@ -110,7 +110,7 @@ def test_files_of_every_version_that_libhdf5_knows(libver: Any, tmp_path: Path) 
         for shape in (None, (None, 3, 2), (None, None, None)):
             more = {"chunks": chunks, "maxshape": shape, "compression": "gzip"}
             path = write(tmp_path / f"{i}.h5", libver, image=(image, more), label=(label, {}))
-            check(ps.open(path), image=image, label=label)
+            assert_rows(ps.open(path), image=image, label=label)
 
 
 @pytest.mark.skipif(h5py.version.hdf5_version_tuple < (2, 0, 0), reason="writes no such files")
@@ -142,7 +142,7 @@ def test_what_was_not_written_is_the_fill_value(tmp_path: Path) -> None:
         grown.resize((20, 1))
         wanted = {name: file[name][...] for name in file}
     ds = ps.open(path)
-    check(ds, **wanted)
+    assert_rows(ds, **wanted)
     assert "contiguous: read by libhdf5, one thread at a time, because nothing" in ds.explain()
 
 
@@ -160,11 +160,13 @@ def test_groups_fields_and_windows(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'test/label' has 3 rows, 'train/image' has 30; say"):
         ps.open(path)
     ds = ps.open(path, fields=["train/image", "train/label"])
-    check(ds, **{"train/image": image, "train/label": label})
-    check(pickle.loads(pickle.dumps(ds)), **{"train/image": image, "train/label": label})
+    assert_rows(ds, **{"train/image": image, "train/label": label})
+    assert_rows(pickle.loads(pickle.dumps(ds)), **{"train/image": image, "train/label": label})
     assert [int(sample["train/label"]) for sample in ds[10:20]] == label[10:20].tolist()
     windows = np.stack([image[i : i + 8] for i in range(0, 23, 3)])
-    check(ps.open(path, fields=["train/image"], window=8, stride=3), **{"train/image": windows})
+    assert_rows(
+        ps.open(path, fields=["train/image"], window=8, stride=3), **{"train/image": windows}
+    )
     with pytest.raises(KeyError, match="there is no dataset 'no'; there are: scale, test/label"):
         ps.open(path, fields=["no"])
     with pytest.raises(ValueError, match="no rows"):
@@ -174,10 +176,10 @@ def test_groups_fields_and_windows(tmp_path: Path) -> None:
 def test_a_windowed_shuffle_unpacks_each_chunk_once(tmp_path: Path) -> None:
     array = np.arange(1000, dtype="i4").reshape(-1, 1)
     path = write(tmp_path / "x.h5", x=(array, {"chunks": (10, 1), "compression": "gzip"}))
-    ds = ps.open(path, chunk_cache=32 * (40 + 256)).shuffle(seed=5, window=80)
-    seen = np.concatenate([batch["x"][:, 0] for batch in ds.batch(20).loader(threads=2)])
+    ds = ps.open(path, chunk_cache=16 * (40 + 256)).shuffle(seed=5, window=80)
+    seen = np.concatenate([batch["x"][:, 0] for batch in ds.batch(20).loader(threads=1)])
     assert sorted(seen.tolist()) == list(range(1000))
-    assert 100 <= ds._leaves()[0].chunks_loaded <= 110  # a few are unpacked ahead
+    assert ds._leaves()[0].chunks_loaded == 100
 
 
 def test_array_info_has_attributes(tmp_path: Path) -> None:
@@ -212,13 +214,13 @@ def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None
     array = filled("i4", (13, 6, 5))
     path = write(tmp_path / "x.h5", x=(array, {"chunks": (4, 3, 5), "scaleoffset": 0}))
     ds = ps.open(path)
-    check(ds, x=array)
+    assert_rows(ds, x=array)
     assert "x: read by libhdf5, one thread at a time, because its filter 6" in ds.explain()
     block = write(tmp_path / "b.h5", x=(array, {}))
     moved = tmp_path / "u.h5"
     with h5py.File(moved, "w", userblock_size=512) as file:
         file.create_dataset("x", data=array, chunks=(4, 3, 5), compression="gzip")
-    check(ps.open(moved), x=array)
+    assert_rows(ps.open(moved), x=array)
     assert "begins with something else" in ps.open(moved).explain()
     assert "libhdf5" not in ps.open(block).explain()
     small = tmp_path / "c.h5"
@@ -228,7 +230,7 @@ def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None
         space = h5py.h5s.create_simple((5,))
         made = h5py.h5d.create(file.id, b"x", h5py.h5t.STD_I32LE, space, plist)
         made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(5, dtype="i4"))
-    check(ps.open(small), x=np.arange(5, dtype="i4"))
+    assert_rows(ps.open(small), x=np.arange(5, dtype="i4"))
 
 
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
@@ -241,7 +243,7 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     for name, why in {"text": "text of variable length", "lists": "lists of variable"}.items():
         with pytest.raises(NotImplementedError, match=rf"dataset '{name}': {why}.*fields="):
             ps.open(path, fields=[name])
-    check(ps.open(path, fields=["good"]), good=np.arange(2))
+    assert_rows(ps.open(path, fields=["good"]), good=np.arange(2))
     with pytest.raises(FileNotFoundError):
         ps.open(tmp_path / "none.h5")
     with pytest.raises(NotImplementedError, match="from local files only"):
@@ -287,7 +289,7 @@ def test_a_damaged_chunk_costs_its_own_rows(filters: str, tmp_path: Path) -> Non
     with pytest.raises(ValueError, match=r"damaged.*x.h5.*sample .*x.h5:9"):
         ps.open(path)[9]
     assert outcome(path) == (16, 4)
-    same(ps.open(path)[7]["x"], array[7])
+    assert_same(ps.open(path)[7]["x"], array[7])
 
 
 def test_cut_anywhere_it_is_an_error(tmp_path: Path) -> None:
@@ -322,7 +324,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     for name, options in {"c": {"chunks": (4, 30), "compression": "gzip"}, "r": {}}.items():
         path = write(tmp_path / f"{name}.h5", x=(array, options))
         ds = ps.open(path)
-        same(ds[0]["x"], array[0])
+        assert_same(ds[0]["x"], array[0])
         os.truncate(path, path.stat().st_size // 4)
         with pytest.raises(OSError, match=r"become shorter.*\.h5"):
             ds[399]

@@ -34,7 +34,7 @@ def filled(dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return np.frombuffer(raw.tobytes(), dtype).reshape(shape)
 
 
-def same(got: Any, wanted: np.ndarray[Any, Any]) -> None:
+def assert_same(got: Any, wanted: np.ndarray[Any, Any]) -> None:
     assert got.dtype == wanted.dtype
     assert got.shape == wanted.shape
     assert got.tobytes() == wanted.tobytes()
@@ -46,11 +46,11 @@ def test_every_dtype_and_shape_is_what_numpy_loads(dtype: str, tmp_path: Path) -
         for order in "CF":
             array = np.array(filled(dtype, shape), order=order)  # type: ignore[call-overload]
             data = saved(array)
-            same(io.load_npy(data), array)
+            assert_same(io.load_npy(data), array)
             path = tmp_path / "x.npy"
             path.write_bytes(data)
-            same(io.load_npy(path), array)
-            same(io.load_npy(path, mmap=True), array)
+            assert_same(io.load_npy(path), array)
+            assert_same(io.load_npy(path, mmap=True), array)
 
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
@@ -58,15 +58,15 @@ def test_every_version_of_the_header(version: tuple[int, int]) -> None:
     file = pyio.BytesIO()
     array = np.arange(5, dtype="f4")
     np.lib.format.write_array(file, array, version)
-    same(io.load_npy(file.getvalue()), array)
+    assert_same(io.load_npy(file.getvalue()), array)
 
 
 def test_records_keep_their_fields() -> None:
     kind = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", [("x", "S3")])])
     array = np.frombuffer(bytes(range(11 * 4)), kind)
-    same(io.load_npy(saved(array)), array)
+    assert_same(io.load_npy(saved(array)), array)
     named = np.zeros(2, np.dtype([("ü, '|O'", "<f8")]))
-    same(io.load_npy(saved(named)), named)
+    assert_same(io.load_npy(saved(named)), named)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_a_damaged_header_is_an_error_or_what_numpy_makes_of_it(at: int, change:
             wanted = np.load(pyio.BytesIO(bytes(data)))
     except Exception:
         wanted = array  # commas and blanks, of which NumPy is fonder
-    same(got, wanted)
+    assert_same(got, wanted)
 
 
 def test_the_old_name_of_bytes_is_read() -> None:
     array = np.array([b"ab", b"cdef"])
     data = saved(array)
     assert b"|S4" in data
-    same(io.load_npy(data.replace(b"|S4", b"|a4")), array)
+    assert_same(io.load_npy(data.replace(b"|S4", b"|a4")), array)
 
 
 def test_a_missing_file_is_named() -> None:
@@ -167,7 +167,7 @@ def test_npz_is_what_numpy_loads(save: Any, tmp_path: Path) -> None:
         got = io.load_npz(source)
         assert list(got) == list(arrays)
         for name, array in arrays.items():
-            same(got[name], np.asarray(array))
+            assert_same(got[name], np.asarray(array))
         assert list(io.load_npz(source, ["words"])) == ["words"]
     with pytest.raises(KeyError, match="no array 'y'"):
         io.load_npz(tmp_path / "a.npz", ["y"])

@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def check(got: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+def assert_samples(got: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
     assert len(got) == len(wanted)
     for one, other in zip(got, wanted, strict=True):
         assert sorted(one) == sorted(other)
@@ -62,14 +62,14 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["examples", "examplesgzip", "exampleszlib"])
 def test_examples_of_tensorflow_are_read_in_every_packing(name: str) -> None:
     got = list(io.iter_tfrecord(GOLDEN / f"{name}.tfrecord", FIELDS))
-    check(got, samples())
+    assert_samples(got, samples())
     assert got[0]["box"].dtype == np.float32
     assert got[0]["box"].shape == (4,)
 
 
 def test_sequence_examples_of_tensorflow_are_read() -> None:
     got = list(io.iter_tfrecord(GOLDEN / "sequences.tfrecord", STEPS))
-    check(got, sequences())
+    assert_samples(got, sequences())
     assert got[2]["pose"].shape == (3, 3)
 
 
@@ -79,7 +79,7 @@ def test_fields_are_inferred_from_the_first_record(tmp_path: Path) -> None:
     ds = ps.open(path)
     assert sorted(ds.fields) == sorted(FIELDS)
     wanted = [dict(sample, name=sample["name"].encode()) for sample in samples()]
-    check([ds[i] for i in range(len(ds))], wanted)
+    assert_samples([ds[i] for i in range(len(ds))], wanted)
     assert ps.open(path, fields=["label"])[1] == {"label": 2 * 10**12}
     with pytest.raises(ps.PlanError, match="no feature 'lable'; it has: box, image"):
         ps.open(path, fields=["lable"])
@@ -222,7 +222,7 @@ values = st.one_of(
 def test_what_is_encoded_is_parsed(sample: dict[str, Any]) -> None:
     got = io.parse_example(io.encode_example(sample))
     raw = {name: one.encode() if isinstance(one, str) else one for name, one in sample.items()}
-    check([got], [raw])
+    assert_samples([got], [raw])
 
 
 @given(st.binary(max_size=200))

@@ -137,20 +137,22 @@ def test_two_threads_read_everything_once(options):
     assert sorted(got[0] + got[1]) == list(range(2000))
 
 
-def read_twice(pipeline):
-    list(pipeline)
-    list(pipeline)
+def read_twice(pipeline, got):
+    got.extend(pipeline)
+    got.extend(pipeline)
 
 
 def test_who_asks_after_the_end_leaves_the_others_their_mark(options):
     for _ in range(30):
         pipeline = PipelineBuilder().add_source(range(3)).pipe(abs).add_sink(8).build(**options)
+        got = []
         with pipeline.auto_stop():
-            readers = [threading.Thread(target=read_twice, args=(pipeline,)) for _ in range(3)]
+            readers = [threading.Thread(target=read_twice, args=(pipeline, got)) for _ in range(3)]
             for reader in readers:
                 reader.start()
             for reader in readers:
                 reader.join()
+        assert sorted(got) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("given", OPTIONS, ids=["queues", "hooks"])
