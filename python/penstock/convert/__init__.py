@@ -213,7 +213,7 @@ class _Counted:
 
     def batches(self) -> Iterator[dict[str, Any]]:
         collate: Any = "stack" if self._stacked else "list"
-        batched = self._ds.batch(_BATCH, ends="short", collate=collate).shard(0, 1)
+        batched = self._ds.shard(0, 1).batch(_BATCH, ends="short", collate=collate)
         for batch in batched.loader(threads=1, on_error=self._on_error):
             self.kept += len(next(iter(batch.values())))
             yield batch

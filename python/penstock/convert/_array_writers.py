@@ -163,7 +163,7 @@ class ZarrWriter(ArrayWriter):
         first = part * self.rows
         count = self.whole(part, expected)
         some = ps.open(self.target, fields=list(self.kinds)).skip(first).take(count)
-        (got,) = some.batch(count, ends="short").shard(0, 1).loader(threads=1)
+        (got,) = some.shard(0, 1).batch(count, ends="short").loader(threads=1)
         for name, array in expected.items():
             if np.asarray(got[name]).tobytes() != array.tobytes():
                 raise differs(self.target, f"'{name}', rows from {first} on")

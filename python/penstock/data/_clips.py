@@ -7,6 +7,7 @@ from typing import Any
 from penstock import _core
 from penstock._audio import audio_options
 from penstock._image_request import make_request
+from penstock.data._checks import checked_whole
 from penstock.data._plan import DecodeAudio, DecodeVideo, PlanError
 
 MODES = ("RGB", "RGBA", "BGR", "L")
@@ -34,8 +35,6 @@ def video_step(
         raise PlanError(f"decode_video: mode {mode!r} is not one of {', '.join(MODES)}")
     if sampling not in SAMPLINGS:
         raise PlanError(f"decode_video: sampling {sampling!r} is not one of {', '.join(SAMPLINGS)}")
-    if num_frames < 1 or stride < 1:
-        raise PlanError("decode_video: num_frames and stride are 1 or more")
     if not 0 <= flip <= 1:
         raise PlanError(f"decode_video: flip is {flip}; it is a probability")
     for reserved in ("seed", "epoch"):
@@ -43,12 +42,12 @@ def video_step(
             raise PlanError(f"decode_video: {reserved} is an argument of loader()")
     step = DecodeVideo(
         field=field,
-        num_frames=int(num_frames),
-        size=None if size is None else (int(size[0]), int(size[1])),
+        num_frames=checked_whole(num_frames, "decode_video: num_frames", 1),
+        size=size,
         crop=crop,
         flip=float(flip),
         sampling=sampling,
-        stride=int(stride),
+        stride=checked_whole(stride, "decode_video: stride", 1),
         mode=mode,
         indices=indices,
         damaged=damaged,

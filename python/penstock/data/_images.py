@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock._image_request import make_request
+from penstock._image_request import as_pair, make_request
 from penstock.data._plan import CHANNELS, DecodeImage, PlanError
 
 
@@ -43,7 +43,7 @@ def image_step(
         raise PlanError(f"decode_image: {error}") from None
     return DecodeImage(
         fields=tuple(names),
-        size=None if size is None else (int(size[0]), int(size[1])),
+        size=None if size is None else as_pair(size),
         crop=crop,
         flip=float(flip),
         modes=tuple(modes),

@@ -87,11 +87,13 @@ def rounds(
     """The batches of a rank from position `start` on."""
     source = source_of(node).iterable
     resumed = state is not None and can_save(node)
+    # The first samples of the epoch fill up its last round, wherever this run begins.
+    samples = items(node, epoch)
+    head = list(itertools.islice(samples, min(world, start) if ends == "pad" else 0))
     if resumed:
         source.load_state_dict(state)
-    samples = items(node, epoch)
-    head = [] if resumed else list(itertools.islice(samples, min(world, start)))
-    if not resumed:
+        samples = items(node, epoch)
+    else:
         _skip(samples, start - len(head))
     position = start
     while True:

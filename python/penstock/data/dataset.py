@@ -164,7 +164,8 @@ class Dataset(Plan):
         return self._reordered(Shuffle(self._node, checked_seed(seed), samples, window))
 
     def shard(self, rank: int, world: int) -> Dataset:
-        """This process is `rank` of `world`. Applies last, wherever it is written."""
+        """This process is `rank` of `world`. Written before batch(), it applies last."""
+        self._before_batch("shard")
         if self._shard is not None:
             raise PlanError(f"shard: this is rank {self._shard[0]} of {self._shard[1]} already")
         rank, world = checked_whole(rank, "shard: rank"), checked_whole(world, "shard: world", 1)

@@ -45,6 +45,39 @@ def test_a_slip_is_a_plan_error(slip):
         slip()
 
 
+@pytest.mark.parametrize("dataset", [LIST, ARRAYS, ps.from_iterable(range(3))])
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda ds: ds.shard(0, 2),
+        lambda ds: ds.shuffle(window=2),
+        lambda ds: ds.take(1),
+        lambda ds: ds.skip(1),
+        lambda ds: ds.split(0.5),
+        lambda ds: ds.repeat(2),
+        lambda ds: ds.concat(LIST),
+        lambda ds: LIST.concat(ds),
+        lambda ds: ds.zip(ARRAYS),
+        lambda ds: ps.mix([ds, LIST]),
+        lambda ds: ds.sample([1.0] * 10),
+        lambda ds: ds.select("a"),
+        lambda ds: ds.rename(a="c"),
+        lambda ds: ds.filter(bool),
+        lambda ds: ds.decode(a="cls"),
+        lambda ds: ds.decode_image("a"),
+        lambda ds: ds.decode_audio("a"),
+        lambda ds: ds.decode_video("a"),
+        lambda ds: ds.cache(),
+        lambda ds: ds.batch(2),
+    ],
+)
+def test_after_batch_only_map_and_to_may_follow(dataset, step):
+    # 7: "After batch only map and to may follow: anything else is a PlanError that shows the right
+    # order"
+    with pytest.raises(ps.PlanError, match=r"comes before batch\(\)"):
+        step(dataset.batch(3))
+
+
 def test_a_folder_that_is_not_there_is_not_found(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file or folder"):
         ps.open(str(tmp_path / "pictures"))

@@ -112,6 +112,37 @@ def test_resume_uses_the_source_or_replays_or_raises():
     assert rest(counted) == list(range(20))
 
 
+@pytest.mark.parametrize("samples", [22, 23, 24, 25, 3])
+@pytest.mark.parametrize("stop", [1, 2])
+def test_the_last_round_of_a_resumed_stream_is_filled_as_if_nothing_had_happened(samples, stop):
+    # 11: "ranks with fewer rows in the last round are filled by wrap-around"
+    def batches(rank, world, token, source):
+        ds = ps.from_iterable(source, resume="replay").shard(rank, world)
+        loader = ds.batch(2, mask=True).loader()
+        if token is not None:
+            loader.load_state_dict(token)
+        for batch in loader:
+            valid = batch["_valid"].tolist()
+            yield list(zip(batch["data"].tolist(), valid, strict=True)), loader.state_dict()
+
+    for make in (lambda: Numbers(samples), lambda: range(samples)):
+        whole = [[rows for rows, _ in batches(rank, 4, None, make())] for rank in range(4)]
+        (*_, (_, token)) = itertools.islice(batches(0, 4, None, make()), stop)
+        rest = [[rows for rows, _ in batches(rank, 4, token, make())] for rank in range(4)]
+        assert rest == [rank[stop:] for rank in whole]
+
+        # Another number of ranks: still equally many rows, and the fill is that of the beginning.
+        token["position"] = min(token["position"], samples)
+        other = [
+            [one for rows, _ in batches(r, 5, token, make()) for one in rows] for r in range(5)
+        ]
+        assert len({len(rank) for rank in other}) == 1
+        valid = sorted(number for rank in other for number, ok in rank if ok)
+        assert valid == list(range(token["position"], samples))
+        fill = [number for rank in other for number, ok in rank if not ok]
+        assert fill == [i % samples for i in range(len(fill))]
+
+
 def test_an_iterable_that_fails_does_so_after_what_it_gave():
     def broken():
         yield from range(7)
