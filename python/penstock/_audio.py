@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
+from penstock._whole import as_whole
 
 SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 SampleType: TypeAlias = Literal["float32", "int16"]
@@ -192,14 +193,16 @@ def audio_options(
     first = _is_first(layout)
     if channels == 0 or sample_rate == 0:
         raise ValueError("channels and sample_rate are 1 or more")
-    select = [int(one) for one in channels] if isinstance(channels, Sequence | np.ndarray) else []
-    count = channels if isinstance(channels, int) else 0
+    select = None
+    if isinstance(channels, Sequence | np.ndarray):
+        select = [as_whole(one, "channels") for one in channels]
+    count = 0 if channels is None or select is not None else as_whole(channels, "channels")
     return _core.AudioOptions(
         start=0.0 if start is None else float(start),
         duration=None if duration is None else float(duration),
-        sample_rate=0 if sample_rate is None else sample_rate,
+        sample_rate=0 if sample_rate is None else as_whole(sample_rate, "sample_rate"),
         channels=count,
-        select=select,
+        select=select or [],
         dtype=dtype,
         channels_first=first,
         stream=-1 if stream is None else stream,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from penstock import _core
+from penstock._whole import as_whole, as_whole_or_none, as_wholes
 
 Mode: TypeAlias = Literal["RGB", "RGBA", "L", "BGR", "P", "unchanged"]
 Interpolation: TypeAlias = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
@@ -56,27 +57,27 @@ def make_request(
         mode=mode,
         strict=strict,
         orientation=orientation,
-        max_pixels=max_pixels,
+        max_pixels=as_whole(max_pixels, "max_pixels"),
         size=None if size is None else as_pair(size),
         box=None if crop is None or isinstance(crop, str) else as_box(crop),
         crop=crop if isinstance(crop, str) else "",
-        resize_short=resize_short,
+        resize_short=as_whole_or_none(resize_short, "resize_short"),
         interpolation=interpolation,
         flip=float(flip),
         exact=exact,
         min_left=min_left,
         scale=scale,
         ratio=ratio,
-        seed=seed,
-        epoch=epoch,
+        seed=as_whole(seed, "seed"),
+        epoch=as_whole(epoch, "epoch"),
     )
 
 
-def as_pair(size: tuple[int, int]) -> tuple[int, int]:
-    height, width = size
-    return int(height), int(width)
+def as_pair(size: Any) -> tuple[int, int]:
+    height, width = as_wholes(size, "size", "height, width")
+    return height, width
 
 
-def as_box(edges: Any) -> Box:
-    left, top, right, bottom = (int(edge) for edge in edges)
+def as_box(edges: Any, name: str = "crop") -> Box:
+    left, top, right, bottom = as_wholes(edges, name, "left, top, right, bottom")
     return left, top, right, bottom

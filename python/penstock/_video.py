@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._image_request import MAX_PIXELS, Crop, Interpolation, make_request
+from penstock._whole import as_whole
 
 ClipLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 VideoMode: TypeAlias = Literal["RGB", "RGBA", "BGR", "L"]
@@ -162,7 +163,8 @@ class Video:
     def read(self, indices: Sequence[int]) -> Frames:
         """Frames in the order given; negative numbers count from the end."""
         total = len(self)
-        numbers = [int(one) + total if -total <= one < 0 else int(one) for one in indices]
+        asked = [as_whole(one, "indices") for one in indices]
+        numbers = [one + total if -total <= one < 0 else one for one in asked]
         pixels, there, damaged, error = self._clip.read(
             numbers, self._request, self._position, self._partial
         )
@@ -255,7 +257,7 @@ def sample_video(
 
 def spread(total: int, count: int) -> list[int]:
     """The middles of `count` equal parts of `total` frames."""
-    if count < 1:
+    if as_whole(count, "num_frames") < 1:
         raise ValueError(f"num_frames is {count}; give 1 or more")
     return [(2 * k + 1) * total // (2 * count) for k in range(count)]
 

@@ -37,6 +37,7 @@ from penstock._tfrecord import (
     parse_example,
 )
 from penstock._video import Frames, Video, VideoInfo, load_video, sample_video, video_info
+from penstock._whole import as_whole, as_whole_or_none
 
 __all__ = [
     "AudioInfo",
@@ -183,7 +184,9 @@ def decode_image(
         min_left=min_left,
         max_pixels=max_pixels,
     )
-    result: NDArray[Any] = _core.decode_image(data, request, position, out)
+    result: NDArray[Any] = _core.decode_image(
+        data, request, as_whole_or_none(position, "position"), out
+    )
     return result
 
 
@@ -270,12 +273,12 @@ def decode_image_batch(
         request,
         boxes,
         flips,
-        position,
+        as_whole_or_none(position, "position"),
         layout,
         dtype,
         [] if mean is None else list(mean),
         [] if std is None else list(std),
-        threads or os.cpu_count() or 1,
+        as_whole(threads or os.cpu_count() or 1, "threads"),
         out,
     )
     failed = [(i, error) for i, error in enumerate(outcomes) if error is not None]
@@ -333,7 +336,8 @@ def decode_image_fields(
     if not names:
         raise ValueError("fields must name at least one field")
     files = [sample[name] for name in names]
-    arrays, shown = _core.decode_image_fields(names, files, request, mask_mode, position)
+    where = as_whole_or_none(position, "position")
+    arrays, shown = _core.decode_image_fields(names, files, request, mask_mode, where)
     result = {
         **sample,
         **{name: np.asarray(array) for name, array in zip(names, arrays, strict=True)},
@@ -415,7 +419,7 @@ def read_range(name: str | os.PathLike[str], offset: int, size: int) -> bytes:
     ...     print(read_range(file.name, 3, 4))
     b'3456'
     """
-    return _core.read_range(os.fspath(name), offset, size)
+    return _core.read_range(os.fspath(name), as_whole(offset, "offset"), as_whole(size, "size"))
 
 
 def encode_image(
@@ -444,6 +448,7 @@ def encode_image(
     b'\\x89PNG'
     """
     pixels = np.ascontiguousarray(array)
+    quality, level = as_whole(quality, "quality"), as_whole(level, "level")
     return _core.encode_image(pixels, format, quality, subsampling, progressive, level, lossless)
 
 

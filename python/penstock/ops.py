@@ -132,7 +132,7 @@ def crop(box: Box) -> NativeOp:
     >>> crop((1, 2, 5, 8))(np.zeros((8, 6, 3), np.uint8)).shape
     (6, 4, 3)
     """
-    return _core.crop_op(as_box(box))
+    return _core.crop_op(as_box(box, "box"))
 
 
 def center_crop(size: Size) -> NativeOp:
@@ -159,7 +159,7 @@ def pad(
     >>> pad((1, 2, 3, 4), "edge")(np.zeros((8, 6, 3), np.uint8)).shape
     (14, 10, 3)
     """
-    each = (sides, sides, sides, sides) if isinstance(sides, int) else as_box(sides)
+    each = (sides, sides, sides, sides) if isinstance(sides, int) else as_box(sides, "sides")
     return _core.pad_op(each, mode, [fill] if isinstance(fill, int) else list(fill))
 
 

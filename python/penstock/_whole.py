@@ -1,0 +1,33 @@
+"""Whole numbers that users give: what is not one is refused by name, never cut."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+
+def as_whole(value: Any, name: str) -> int:
+    """Any kind of int. A float is a slip, also one without a fraction.
+
+    >>> as_whole(3, "size")
+    3
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; give a whole number, an int") from None
+
+
+def as_whole_or_none(value: Any, name: str) -> int | None:
+    return None if value is None else as_whole(value, name)
+
+
+def as_wholes(values: Any, name: str, words: str) -> tuple[int, ...]:
+    """As many ints as there are `words`: "height, width"."""
+    try:
+        given = tuple(values)
+    except TypeError:
+        given = ()
+    if len(given) != words.count(",") + 1 or isinstance(values, str):
+        raise TypeError(f"{name} is {values!r}; give ({words})")
+    return tuple(as_whole(value, f"{name} ({words})") for value in given)
