@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "data/batch_size.h"
 #include "data_values.h"
 #include "engine/clock.h"
 #include "engine/fork.h"
@@ -214,6 +215,7 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
       }
     };
   }
+  must(data::check_batch(*plan, options));
   BuildOptions build;
   build.pool = settings.threads == 0
                    ? shared_workers()

@@ -1,9 +1,11 @@
 #include "data/admission.h"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 #include <tuple>
 
+#include "data/batch_size.h"
 #include "engine/clock.h"
 
 namespace penstock::data {
@@ -56,7 +58,11 @@ Step Admission::operator()(Context& ctx) {
     heard_ = true;
     *listening_ = options_.budget->on_room([waker = ctx.waker()] { waker.wake(); });
   }
-  if (!waiting_) waiting_ = open();
+  try {
+    if (!waiting_) waiting_ = open();
+  } catch (const std::bad_alloc&) {
+    return ctx.fail(no_memory_for_batch(rounds_.at(next_).rows, 0), true);
+  }
   auto room = options_.budget->try_reserve(std::max<std::size_t>(bytes_, 1));
   if (!room) {
     if (options_.memory_wait) options_.memory_wait->begin(engine::now_ns());
@@ -69,7 +75,7 @@ Step Admission::operator()(Context& ctx) {
     shape.insert(shape.end(), slot.shape.begin(), slot.shape.end());
     Result<Tensor> made =
         Tensor::empty(*room, slot.dtype, Dims(std::span<const std::int64_t>(shape)));
-    if (!made) return ctx.fail(std::move(made).error(), true);
+    if (!made) return ctx.fail(no_memory_for_batch(batch->rows.rows, bytes_), true);
     batch->slots.push_back(*std::move(made));
   }
   batch->room = std::move(room);

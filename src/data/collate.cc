@@ -283,6 +283,11 @@ Status Collator::check(const Row& row) const {
 
 Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept) const {
   const auto made = [&](auto result) -> Result<Column> {
+    if (!result && result.error().code() == Code::out_of_memory) {
+      return Error(Code::out_of_memory,
+                   "batch: field '" + kind.name + "' of " + std::to_string(kept.size()) +
+                       " rows: " + result.error().message() + "; give batch a smaller size");
+    }
     if (!result) return std::move(result).error();
     return Column{kind.name, *std::move(result)};
   };

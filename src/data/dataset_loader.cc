@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/batch_size.h"
 #include "data/dataset_plan.h"
 #include "data/loader.h"
 #include "penstock/pipeline.h"
@@ -115,6 +116,7 @@ struct Loader::Run {
     run.budget = budget;
     run.encoded = encoded;
     run.collator = collator;
+    if (Status status = data::check_batch(*plan, run); !status) return status;
     PipelineBuilder stages;
     data::add_stages(stages, plan, run);
     BuildOptions build;

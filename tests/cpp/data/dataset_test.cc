@@ -48,6 +48,18 @@ TEST(Dataset, a_shuffle_has_every_sample_once_and_threads_change_nothing) {
   EXPECT_FALSE(std::is_sorted(once.begin(), once.end()));
 }
 
+TEST(Dataset, a_batch_that_no_memory_can_hold_is_an_error_that_says_so) {
+  for (const std::uint64_t rows : {std::uint64_t(1'000'000'000'000'000), ~std::uint64_t(0)}) {
+    Result<Loader> loader = numbers(20).repeat().loader({.batch = rows});
+    ASSERT_TRUE(loader.ok());
+    const Result<std::optional<Batch>> batch = loader->next();
+    ASSERT_FALSE(batch.ok());
+    EXPECT_EQ(batch.error().code(), Code::out_of_memory);
+    EXPECT_NE(batch.error().message().find("give batch a smaller size"), std::string::npos);
+  }
+  EXPECT_EQ(epoch_of(numbers(20), {.batch = 1'000'000'000'000'000}).size(), 20U);
+}
+
 TEST(Dataset, the_epoch_goes_on_after_the_last_batch) {
   Result<Loader> loader = numbers(20).shuffle(1).loader({.batch = 6});
   ASSERT_TRUE(loader.ok());

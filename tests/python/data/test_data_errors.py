@@ -2,6 +2,9 @@
 
 import array
 import gc
+import itertools
+import subprocess
+import sys
 
 import makers
 import numpy as np
@@ -27,6 +30,57 @@ def test_raise_throws_when_its_batch_is_due_after_all_earlier_ones(tmp_path):
         assert loader.state_dict() == state, "what failed was not received"
         assert loader.errors() == []
         assert next(batches, None) is None
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        ps.from_list(range(5)).repeat(),
+        ps.from_list(range(5)).repeat().map(dict),
+        ps.from_arrays(x=np.arange(5)).repeat(),
+        ps.mix([ps.from_list(range(5))], stop="never"),
+        ps.from_iterable(itertools.count()),
+        ps.from_list([b""]).repeat().decode_image("data", size=(224, 224)),
+    ],
+)
+@pytest.mark.parametrize("rows", [10**15, 2**62])
+def test_a_batch_that_no_memory_can_hold_is_refused_by_name(ds, rows):
+    with pytest.raises(MemoryError, match=f"batch: .* a batch of {rows} rows.* a smaller size"):
+        next(iter(ds.batch(rows).loader()))
+
+
+def test_a_batch_larger_than_the_dataset_is_all_of_it():
+    for ds in (ps.from_list(range(5)), ps.from_arrays(data=np.arange(5))):
+        (batch,) = ds.batch(10**15).loader()
+        assert batch["data"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_batch_that_the_system_has_no_memory_for_is_an_error_too():
+    # The machine may have enough; this process may not have it.
+    program = """if True:
+        import resource
+        import numpy as np
+        import penstock as ps
+        wide = np.zeros(200 << 20, np.uint8)
+        images = ps.from_list([b""] * 4).decode_image("data", size=(10_000, 10_000))
+        for ds in (images, ps.from_list(range(4)).map(lambda _: {"wide": wide})):
+            loader = ds.batch(4).loader(threads=1)
+            with open("/proc/self/statm") as file:
+                limit = int(file.read().split()[0]) * resource.getpagesize() + (700 << 20)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+            try:
+                next(iter(loader))
+            except MemoryError as error:
+                print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50
+    )
+    said = done.stdout.splitlines()
+    assert len(said) == 2, done.stdout + done.stderr
+    assert "no memory for a batch of 4 rows" in said[0]
+    assert "field 'wide' of 4 rows" in said[1]
+    assert all("a smaller size" in line for line in said)
 
 
 def test_skip_leaves_a_hole_and_nothing_is_pulled_forward(tmp_path):
