@@ -246,6 +246,9 @@ void bind_pipeline(nb::module_& m) {
       .def("set_idle", &TaskLane::set_idle, "idle"_a)
       .def("acknowledge", &TaskLane::acknowledge)
       .def("flush", &TaskLane::flush)
+      .def("when_due", &TaskLane::when_due, "arrange"_a.none(),
+           nb::sig(
+               "def when_due(self, arrange: collections.abc.Callable[[], object] | None) -> None"))
       .def("fail", &TaskLane::fail, "exception"_a,
            nb::sig("def fail(self, exception: BaseException) -> None"));
 
@@ -257,8 +260,10 @@ void bind_pipeline(nb::module_& m) {
            "nothing"_a, "epoch_end"_a, "end"_a)
       .def("claim", &LoopSlot::claim, nb::sig("def claim(self) -> typing.Any"))
       .def_prop_ro("resumed", &LoopSlot::resumed)
-      .def("finish", &LoopSlot::finish, "result"_a.none(), "path"_a = 0,
-           nb::sig("def finish(self, result: object, path: int = 0) -> typing.Any"))
+      .def("finish", &LoopSlot::finish, "result"_a.none(),
+           nb::sig("def finish(self, result: object) -> typing.Any"))
+      .def("finish_on", &LoopSlot::finish_on, "result"_a.none(), "path"_a,
+           nb::sig("def finish_on(self, result: object, path: int) -> typing.Any"))
       .def("pass_on", &LoopSlot::pass_on, "result"_a.none(),
            nb::sig("def pass_on(self, result: object) -> typing.Any"))
       .def("fail", &LoopSlot::fail, "exception"_a, "input"_a.none(), "fatal"_a, "silent"_a = false,

@@ -37,6 +37,7 @@ void TaskLane::serve(const std::shared_ptr<engine::Engine>& engine) {
 }
 
 void TaskLane::flush() {
+  flush_is_coming_ = false;
   if (const auto engine = engine_.lock()) engine->carry_out(chores_);
 }
 
@@ -53,6 +54,17 @@ bool TaskLane::exchange(engine::Claim& claim, bool more, engine::Chores& chores)
   }
   if (claim.what != What::nothing) claim.in[0].reset();
   return engine->exchange(number_, claim, more, chores);
+}
+
+void TaskLane::when_due(nb::object arrange) {
+  arrange_ = arrange.is_none() ? nb::object() : std::move(arrange);
+}
+
+void TaskLane::see_to_flush() {
+  if (flush_is_coming_ || chores_.empty()) return;
+  if (!arrange_.is_valid()) return flush();
+  flush_is_coming_ = true;
+  arrange_();
 }
 
 LoopSlot::LoopSlot(std::shared_ptr<TaskLane> lane, nb::object nothing, nb::object epoch_end,
@@ -74,7 +86,9 @@ LoopSlot::~LoopSlot() {
 }
 
 nb::object LoopSlot::exchange(bool more) {
-  if (!lane_->exchange(*claim_, more, lane_->chores_)) return nothing_;
+  const bool found = lane_->exchange(*claim_, more, lane_->chores_);
+  lane_->see_to_flush();
+  if (!found) return nothing_;
   if (claim_->what == What::flush) return claim_->mark == engine::Mark::end ? end_ : epoch_end_;
   Item& held = claim_->task ? claim_->task->item : claim_->in[0];
   if (held.empty()) return nb::none();  // a source
@@ -91,7 +105,11 @@ bool LoopSlot::resumed() const {
   return claim_->what == What::resumed;
 }
 
-nb::object LoopSlot::finish(nb::object result, int path) {
+nb::object LoopSlot::finish(nb::object result) {
+  return finish_on(std::move(result), 0);
+}
+
+nb::object LoopSlot::finish_on(nb::object result, int path) {
   if (!result.is_none() || claim_->what == What::poll) {
     claim_->out.push_back({{item_of(result.release().ptr()), path}, 0});
   }
@@ -100,7 +118,7 @@ nb::object LoopSlot::finish(nb::object result, int path) {
 
 nb::object LoopSlot::pass_on(nb::object result) {
   claim_->uncounted = true;
-  return finish(std::move(result), 0);
+  return finish(std::move(result));
 }
 
 nb::object LoopSlot::fail(nb::object exception, nb::object input, bool fatal, bool silent) {

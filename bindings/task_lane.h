@@ -27,8 +27,11 @@ class TaskLane final : public Lane {
   void set_idle(bool idle) noexcept { idle_.store(idle, std::memory_order_seq_cst); }
   void acknowledge() noexcept;  // the descriptor's signal has been seen
 
-  // Wakes up who is waiting for what was completed since the last time.
+  // Wakes up who is waiting for what was completed since the last time. Each wake-up hands over the
+  // GIL, so that one flush for all that is completed in a turn of the loop is best: `arrange`
+  // (None: nobody) is called when there is something to flush and no flush is coming yet.
   void flush();
+  void when_due(nanobind::object arrange);
 
   // The stage fails, and with it the pipeline, whatever its tasks are doing.
   void fail(nanobind::object exception);
@@ -36,12 +39,15 @@ class TaskLane final : public Lane {
  private:
   friend class LoopSlot;
   bool exchange(engine::Claim& claim, bool more, engine::Chores& chores);
+  void see_to_flush();
 
   int descriptor_;
   std::atomic<bool> idle_{false};
   std::weak_ptr<engine::Engine> engine_;  // which holds on to this lane
   int number_ = -1;
   engine::Chores chores_;
+  nanobind::object arrange_;  // only while the loop lives: the lane may die without the GIL
+  bool flush_is_coming_ = false;
 };
 
 // A coroutine's place on the lane: it holds one task at a time. Each call that completes the task
@@ -59,8 +65,9 @@ class LoopSlot {
   nanobind::object claim();
   bool resumed() const;  // the item is what again() kept
 
-  nanobind::object finish(nanobind::object result, int path);  // None: no output
-  nanobind::object pass_on(nanobind::object result);           // the same, but it was no task
+  nanobind::object finish(nanobind::object result);  // None: no output
+  nanobind::object finish_on(nanobind::object result, int path);
+  nanobind::object pass_on(nanobind::object result);  // the same, but it was no task
   // With `silent` it is counted, but not reported.
   nanobind::object fail(nanobind::object exception, nanobind::object input, bool fatal,
                         bool silent);

@@ -6,10 +6,15 @@ void Stage::record_tasks(std::int64_t nanoseconds, int tasks) noexcept {
   const std::int64_t each = nanoseconds / tasks;
   task_ns += nanoseconds;
   histogram.add(each, static_cast<std::uint64_t>(tasks));
+  const double now = static_cast<double>(each);
   // A moving average over some sixteen tasks: long enough to be steady, short enough to follow.
-  const double weight = std::min(1.0, static_cast<double>(tasks) / 16.0);
-  mean_ns = mean_ns < 0 ? static_cast<double>(each)
-                        : mean_ns + (static_cast<double>(each) - mean_ns) * weight;
+  if (mean_ns < 0) mean_ns = now;
+  mean_ns += (now - mean_ns) * std::min(1.0, tasks / 16.0);
+  // And one over some hundreds, in which a single long task (the first, say) does not count for
+  // more than one that is just not fast.
+  const double bounded = std::min(now, std::max(8 * steady_ns, kFastNs * concurrency));
+  if (steady_ns < 0) steady_ns = bounded;
+  steady_ns += (bounded - steady_ns) * std::min(1.0, tasks / 256.0);
 }
 
 double Stage::claimable_ns() const noexcept {

@@ -104,7 +104,8 @@ struct Stage {
   std::uint64_t processed = 0;  // tasks that are over
   std::uint64_t steps = 0;      // steps of streams that were not the last
   std::int64_t task_ns = 0;
-  double mean_ns = -1;  // recent; negative before the first task
+  double mean_ns = -1;    // recent; negative before the first task
+  double steady_ns = -1;  // the same over a longer time
   bool was_fast = false;
   Histogram histogram;
   Condition condition = Condition::waiting;
@@ -143,10 +144,11 @@ struct Stage {
     return static_cast<int>(std::clamp(kBurstNs / std::max(mean_ns, 1.0), 1.0, double{kBurst}));
   }
 
-  // A stage that ends a task more often than every 50 us may have longer queues beside it.
+  // A stage that ends a task more often than every 50 us may have longer queues beside it. A few
+  // tasks that were interrupted are no reason to shorten them.
   static constexpr double kFastNs = 50'000;
   static constexpr int kGrownQueue = 64;
-  bool fast() const noexcept { return mean_ns >= 0 && mean_ns < kFastNs * concurrency; }
+  bool fast() const noexcept { return steady_ns >= 0 && steady_ns < kFastNs * concurrency; }
 
   // Such tasks are over before another thread could be woken up to help.
   bool quick() const noexcept { return mean_ns >= 0 && mean_ns <= kBurstNs / 2; }

@@ -53,10 +53,12 @@ class HookedStage(Stage):
                 self._last.pass_on(None)
             self._lane.flush()
         if self._last is not None:  # the next stage may have no room yet for the end
-            self.flush_soon()
             await self.first(self._last)
 
-    async def _live(self) -> None:
+    def _live(self) -> asyncio.Task[None]:
+        return self._loop.create_task(self._serve())
+
+    async def _serve(self) -> None:
         slot = LoopSlot(self._lane, NOTHING, EPOCH_END, EOF)
         try:
             await self._run(self, slot)
@@ -86,7 +88,6 @@ def _each(do: _Do, flush: _Do | None = None) -> Run:
                 item = slot.pass_on(None)
             else:
                 item = await do(slot, item)
-            stage.flush_soon()
 
     return run
 
@@ -223,7 +224,7 @@ def route(router: AsyncFunction, paths: int) -> Run:
             if was_cancelled(error):
                 raise
             return _fail(slot, error, item, fatal=True)
-        return slot.finish(item, path)
+        return slot.finish_on(item, path)
 
     return _each(do)
 

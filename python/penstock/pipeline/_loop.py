@@ -29,8 +29,7 @@ Run = Callable[["Stage", LoopSlot], Coroutine[Any, Any, None]]
 
 class Stage:
     """A stage on the loop. ``run`` is the life of one of its coroutines: it asks ``first`` for an
-    item when it has none, completes its tasks through its slot, and after each sees to it that a
-    flush is coming.
+    item when it has none, and completes its tasks through its slot.
     """
 
     def __init__(self, lane: TaskLane, concurrency: int, run: Run) -> None:
@@ -38,33 +37,25 @@ class Stage:
         self._concurrency = concurrency
         self._run = run
         self._idle: list[tuple[asyncio.Future[Any], LoopSlot]] = []
-        self._flush_is_coming = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[None]]:
         self._loop = loop
         loop.add_reader(self._lane.fileno(), self._signalled)
+        self._lane.when_due(lambda: loop.call_soon(self._lane.flush))
         return self._begin()
 
+    def end(self) -> None:
+        """The loop has ended."""
+        self._lane.when_due(None)
+
     def _begin(self) -> list[asyncio.Task[None]]:
-        return [self._loop.create_task(self._live()) for _ in range(self._concurrency)]
+        return [self._live() for _ in range(self._concurrency)]
 
-    async def _live(self) -> None:
+    def _live(self) -> asyncio.Task[None]:
         slot = LoopSlot(self._lane, NOTHING, EPOCH_END, EOF)
-        try:
-            await self._run(self, slot)
-        finally:
-            slot.abandon()
-
-    def flush_soon(self) -> None:
-        """Whoever waits for results is woken once per turn of the loop: each wake-up hands over the
-        GIL."""
-        if not self._flush_is_coming:
-            self._flush_is_coming = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._flush_is_coming = False
-        self._lane.flush()
+        task = self._loop.create_task(self._run(self, slot))
+        task.add_done_callback(lambda _: slot.abandon())
+        return task
 
     def fail(self, error: BaseException) -> None:
         """Ends the pipeline, whatever the tasks of this stage are doing."""
@@ -165,6 +156,8 @@ class Loop:
             for stage in self._stages:
                 stage.fail(error)
         finally:
+            for stage in self._stages:
+                stage.end()
             started.set()
 
     async def _serve(self, started: threading.Event) -> None:
@@ -211,7 +204,6 @@ def call_async(op: Callable[[Any], Any]) -> Run:
                 item = _failed(slot, error, item)
             else:
                 item = slot.finish(result)
-            stage.flush_soon()
 
     return run
 
@@ -233,7 +225,6 @@ def generate_async(op: Callable[[Any], Any]) -> Run:
                 item = _failed(slot, error, item)
             else:
                 item = slot.again(output, (stream, item))
-            stage.flush_soon()
 
     return run
 
@@ -253,13 +244,11 @@ def iterate_async(source: AsyncIterable[Any], continuous: bool) -> Run:
                 iterator = None
                 if not continuous:
                     slot.end_source()
-                    stage.flush_soon()
                     return
                 poll = slot.end_epoch()
             except BaseException as error:
                 poll = _failed(slot, error, None)
             else:
                 poll = slot.finish(item)
-            stage.flush_soon()
 
     return run
