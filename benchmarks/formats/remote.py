@@ -127,6 +127,16 @@ def penstock_loader(urls: list[str]) -> Iterator[int]:
         yield sum(len(image) for image in batch["jpg"])
 
 
+def penstock_shuffled(urls: list[str]) -> Iterator[int]:
+    """A range a record: what is under way at once, by the delay, is the limit."""
+    import penstock as ps
+
+    loader = ps.open(urls).shuffle(seed=1).batch(64).loader(threads=2)
+    yield 0
+    for batch in loader:
+        yield sum(len(image) for image in batch["jpg"])
+
+
 def webdataset(urls: list[str]) -> Iterator[int]:
     import webdataset as wds
 
@@ -164,6 +174,7 @@ def aiohttp_ranges(urls: list[str]) -> Iterator[int]:
 CONTENDERS: dict[str, tuple[Callable[[list[str]], Iterator[int]], str]] = {
     "Penstock io.iter_tar": (penstock_stream, ""),
     "Penstock loader": (penstock_loader, ""),
+    "Penstock loader, shuffled": (penstock_shuffled, ""),
     "aiohttp, 16 ranges under way": (aiohttp_ranges, "formats/remote"),
     "webdataset": (webdataset, "formats/remote"),
 }

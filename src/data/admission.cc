@@ -51,22 +51,55 @@ Admission::Admission(PlanPtr plan, const RunOptions& options)
   listening_ = std::make_shared<RoomListener>();
 }
 
+bool Admission::Coming::ready() const noexcept {
+  return std::all_of(batch->fetches.begin(), batch->fetches.end(),
+                     [](const auto& fetch) { return fetch == nullptr || fetch->ready(); });
+}
+
+// Enough is under way to keep all connections busy, in few large ranges or in many small ones; or
+// more would take too much memory.
+bool Admission::far_enough() const noexcept {
+  constexpr std::size_t kMostBatches = 64;
+  constexpr std::size_t kFetchAhead = std::size_t(32) << 20, kMemoryAhead = std::size_t(128) << 20;
+  if (coming_.size() < 2) return !coming_.empty() && coming_.back().fetch_bytes == 0;
+  std::size_t fetched = 0, all = 0;
+  for (const Coming& one : coming_) {
+    fetched += one.fetch_bytes;
+    all += one.all_bytes;
+  }
+  return coming_.size() >= kMostBatches || fetched >= kFetchAhead || all >= kMemoryAhead;
+}
+
 Step Admission::operator()(Context& ctx) {
-  if (batches_ && next_ >= *batches_) return Step::done;
   // Listen first: room that comes between a failed try and the listening would be missed.
   if (!heard_) {
     heard_ = true;
     *listening_ = options_.budget->on_room([waker = ctx.waker()] { waker.wake(); });
   }
+  bool room = true;
+  while (room && (!batches_ || next_ < *batches_) && !far_enough()) {
+    const Result<bool> admitted = admit(ctx);
+    if (!admitted) return ctx.fail(admitted.error(), true);
+    room = *admitted;
+  }
+  if (coming_.empty()) return room ? Step::done : Step::blocked;
+  if (!coming_.front().ready()) return Step::blocked;
+  BatchPtr batch = std::move(coming_.front().batch);
+  coming_.pop_front();
+  ctx.emit(Item::of(std::move(batch)));
+  return Step::again;
+}
+
+Result<bool> Admission::admit(Context& ctx) {
   try {
     if (!waiting_) waiting_ = open();
   } catch (const std::bad_alloc&) {
-    return ctx.fail(no_memory_for_batch(rounds_.at(next_).rows, 0), true);
+    return no_memory_for_batch(rounds_.at(next_).rows, 0);
   }
   auto room = options_.budget->try_reserve(std::max<std::size_t>(bytes_, 1));
   if (!room) {
-    if (options_.memory_wait) options_.memory_wait->begin(engine::now_ns());
-    return Step::blocked;
+    if (options_.memory_wait && coming_.empty()) options_.memory_wait->begin(engine::now_ns());
+    return false;
   }
   if (options_.memory_wait) options_.memory_wait->end(engine::now_ns());
   BatchPtr batch = std::move(waiting_);
@@ -75,13 +108,16 @@ Step Admission::operator()(Context& ctx) {
     shape.insert(shape.end(), slot.shape.begin(), slot.shape.end());
     Result<Tensor> made =
         Tensor::empty(*room, slot.dtype, Dims(std::span<const std::int64_t>(shape)));
-    if (!made) return ctx.fail(no_memory_for_batch(batch->rows.rows, bytes_), true);
+    if (!made) return no_memory_for_batch(batch->rows.rows, bytes_);
     batch->slots.push_back(*std::move(made));
   }
   batch->room = std::move(room);
   ++next_;
-  ctx.emit(Item::of(std::move(batch)));
-  return Step::again;
+  for (const auto& fetch : batch->fetches) {
+    if (fetch) fetch->start(*options_.encoded, [waker = ctx.waker()] { waker.wake(); });
+  }
+  coming_.push_back({std::move(batch), fetch_bytes_, bytes_});
+  return true;
 }
 
 BatchPtr Admission::open() {
@@ -103,11 +139,38 @@ BatchPtr Admission::open() {
   if (in_blocks_ && width == 1) order_reads(*batch);
   if (ahead_ > 0 && width == 1) tell_ahead();
   bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
-  for (const Place& place : places) {
-    if (place.leaf == Place::kNone) continue;
-    bytes_ += static_cast<std::size_t>(plan_->sources[place.leaf]->bytes(place.record));
+  plan_fetch(*batch);
+  bytes_ += fetch_bytes_;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].leaf == Place::kNone) continue;
+    if (!batch->fetched.empty() && batch->fetched[i].fetch != nullptr) continue;
+    bytes_ += static_cast<std::size_t>(plan_->sources[places[i].leaf]->bytes(places[i].record));
   }
   return batch;
+}
+
+void Admission::plan_fetch(Batch& batch) {
+  fetch_bytes_ = 0;
+  std::vector<std::uint64_t> records;
+  std::vector<std::size_t> at;
+  for (std::size_t leaf = 0; leaf < plan_->sources.size(); ++leaf) {
+    const Source& source = *plan_->sources[leaf];
+    if (!source.from_afar()) continue;
+    records.clear(), at.clear();
+    for (std::size_t i = 0; i < batch.places.size(); ++i) {
+      const Place& place = batch.places[i];
+      if (place.leaf != leaf || source.at_hand(place.record)) continue;
+      records.push_back(place.record);
+      at.push_back(i);
+    }
+    if (records.empty()) continue;
+    auto fetch = source.fetch(records);
+    if (fetch == nullptr) continue;
+    batch.fetched.resize(batch.places.size());
+    for (std::size_t k = 0; k < at.size(); ++k) batch.fetched[at[k]] = {fetch.get(), k};
+    fetch_bytes_ += static_cast<std::size_t>(fetch->bytes());
+    batch.fetches.push_back(std::move(fetch));
+  }
 }
 
 // Rows whose records lie near one another are read one after the other, so that workers do not

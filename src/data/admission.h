@@ -1,8 +1,11 @@
 // Admission: opens batches, in order, as the budget allows. The step function of a loader's source.
+// What comes from afar is asked for when its batch is opened, some batches ahead; a batch is handed
+// on when its bytes are there.
 //
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -16,7 +19,17 @@ class Admission {
   Step operator()(Context& ctx);
 
  private:
+  // Of batches whose bytes are under way.
+  struct Coming {
+    BatchPtr batch;
+    std::size_t fetch_bytes = 0, all_bytes = 0;
+
+    bool ready() const noexcept;
+  };
+  bool far_enough() const noexcept;
+  Result<bool> admit(Context& ctx);  // the next batch; false: there is no room
   BatchPtr open();
+  void plan_fetch(Batch& batch);
   void advise(const Batch& batch) const;
   void order_reads(Batch& batch) const;
   void tell_ahead();
@@ -28,12 +41,14 @@ class Admission {
   std::size_t slot_bytes_ = 0;  // per row
   bool in_blocks_ = false;      // does a source read several records together?
   std::uint64_t ahead_ = 0;     // rows that sources want to know before they are read
-  std::uint64_t next_ = 0;
-  std::uint64_t told_ = 0;  // batches whose rows the sources know
+  std::uint64_t next_ = 0;      // to be opened
+  std::uint64_t told_ = 0;      // batches whose rows the sources know
   bool heard_ = false;
   std::shared_ptr<RoomListener> listening_;
-  BatchPtr waiting_;       // for room
-  std::size_t bytes_ = 0;  // that it needs
+  BatchPtr waiting_;             // for room
+  std::size_t bytes_ = 0;        // that it needs
+  std::size_t fetch_bytes_ = 0;  // how much of that is for what comes from afar
+  std::deque<Coming> coming_;
 };
 
 }  // namespace penstock::data

@@ -16,6 +16,7 @@
 #include "data/order.h"
 #include "data/ranks.h"
 #include "data/row.h"
+#include "data/source.h"
 #include "penstock/buffer.h"
 #include "penstock/error.h"
 
@@ -55,6 +56,8 @@ struct Batch {
   std::vector<Place> places;
   std::vector<BatchRow> work;
   std::vector<std::uint32_t> reading;  // rows in the order in which they are read; empty: their own
+  std::vector<std::unique_ptr<formats::Fetch>> fetches;  // of what comes from afar: one a leaf
+  std::vector<Fetched> fetched;                          // of each place; empty: nothing is
   std::vector<Tensor> slots;
   std::optional<Reservation> room;  // for what is not a slot: given back when the rows are done
 

@@ -136,7 +136,18 @@ std::uint64_t CachedSource::used() const noexcept {
   return store_->used.load(std::memory_order_relaxed);
 }
 
+bool CachedSource::at_hand(std::uint64_t record) const {
+  Store::Part& part = store_->part_of(record);
+  const std::lock_guard lock(part.mutex);
+  return part.rows.contains(record);
+}
+
 Status CachedSource::read(std::uint64_t record, BufferPool& pool, Row& into) const {
+  return read_fetched(record, {}, pool, into);
+}
+
+Status CachedSource::read_fetched(std::uint64_t record, const Fetched& fetched, BufferPool& pool,
+                                  Row& into) const {
   Store::Part& part = store_->part_of(record);
   {
     const std::lock_guard lock(part.mutex);
@@ -147,7 +158,9 @@ Status CachedSource::read(std::uint64_t record, BufferPool& pool, Row& into) con
     }
   }
   Row row;
-  if (Status status = source_->read(record, pool, row); !status) return status;
+  Status read = fetched.fetch == nullptr ? source_->read(record, pool, row)
+                                         : source_->read_fetched(record, fetched, pool, row);
+  if (!read) return read;
   const RowTask task{RandomKey(0, 0), record, pool};
   for (const StepPtr& step : steps_) {
     if (Status status = step->run(task, row); !status) return status;

@@ -22,6 +22,13 @@ class CachedSource final : public Source {
   std::uint64_t size() const noexcept override { return source_->size(); }
   const std::vector<std::string>& fields() const noexcept override { return source_->fields(); }
   Status read(std::uint64_t record, BufferPool& pool, Row& into) const override;
+  bool from_afar() const noexcept override { return source_->from_afar(); }
+  std::unique_ptr<formats::Fetch> fetch(std::span<const std::uint64_t> records) const override {
+    return source_->fetch(records);
+  }
+  bool at_hand(std::uint64_t record) const override;
+  Status read_fetched(std::uint64_t record, const Fetched& fetched, BufferPool& pool,
+                      Row& into) const override;
   std::string name(std::uint64_t record) const override { return source_->name(record); }
   std::uint64_t bytes(std::uint64_t record) const noexcept override {
     return source_->bytes(record);

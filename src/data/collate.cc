@@ -380,6 +380,8 @@ void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedF
     }
   }
   batch.work.clear();
+  batch.fetched.clear();
+  batch.fetches.clear();
   batch.slots.clear();
   batch.room.reset();
 }

@@ -53,15 +53,19 @@ Status run_steps(std::span<const StepPtr> steps, const RowTask& task, Row& row) 
 }
 
 Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Place> places,
-                Row& row) {
+                std::span<const Fetched> fetched, Row& row) {
   if (places.empty()) return {};  // rows of a stream come with their fields
   row.fields.clear();
   const RowTask alone{task.key, task.position, task.pool};
-  for (const Place& place : places) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
     if (place.leaf == Place::kNone) continue;
     Row record;
     Row& into = row.fields.empty() ? row : record;
-    Status status = plan.sources[place.leaf]->read(place.record, task.pool, into);
+    const Source& source = *plan.sources[place.leaf];
+    Status status = fetched.empty() || fetched[i].fetch == nullptr
+                        ? source.read(place.record, task.pool, into)
+                        : source.read_fetched(place.record, fetched[i], task.pool, into);
     if (status.ok() && place.leaf < plan.own_steps.size()) {
       status = run_steps(plan.own_steps[place.leaf], alone, into);
     }
@@ -78,7 +82,7 @@ Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Pla
 }
 
 Result<bool> run_all(const LoaderPlan& plan, const RowTask& task, const CallTask& call, Row& row) {
-  if (Status status = read_row(plan, task, call.places, row); !status) {
+  if (Status status = read_row(plan, task, call.places, {}, row); !status) {
     return std::move(status).error();
   }
   for (const Segment& segment : plan.segments) {

@@ -78,8 +78,9 @@ std::size_t rows_together(const LoaderPlan& plan, bool heavy);
 inline constexpr std::size_t kMostPlaced = 1024;
 
 // Reads the row at `places`: the records, each carried through the steps of its leaf, side by side.
+// `fetched` has one for each place, or none.
 Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Place> places,
-                Row& row);
+                std::span<const Fetched> fetched, Row& row);
 
 // Everything for one row that stands alone, in this thread. Nothing: the row was removed.
 Result<std::optional<Row>> run_row(const LoaderPlan& plan, std::uint64_t epoch,

@@ -3,7 +3,8 @@
 namespace penstock::data {
 
 void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
-  if (batch.places.empty() || plan_->order.width() != 1 || last - first == 1) {
+  const bool alone = plan_->order.width() != 1 || last - first == 1;
+  if (alone || batch.places.empty() || !batch.fetched.empty()) {
     for (std::size_t i = first; i < last; ++i) steps(batch, batch.read_at(i), 0);
     return;
   }
@@ -72,7 +73,9 @@ void RowWork::steps(Batch& batch, std::size_t row, std::size_t number) const {
   BatchRow& one = batch.work[row];
   if (one.state != RowState::open) return;
   Status status;
-  if (number == 0) status = read_row(*plan_, task(batch, row), places(batch, row), one.row);
+  if (number == 0) {
+    status = read_row(*plan_, task(batch, row), places(batch, row), fetched(batch, row), one.row);
+  }
   after_reading(batch, row, number, std::move(status));
 }
 

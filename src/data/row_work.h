@@ -35,6 +35,11 @@ class RowWork {
     const std::size_t width = plan_->order.width();
     return std::span(batch.places).subspan(row * width, width);
   }
+  std::span<const Fetched> fetched(const Batch& batch, std::size_t row) const {
+    if (batch.fetched.empty()) return {};
+    const std::size_t width = plan_->order.width();
+    return std::span(batch.fetched).subspan(row * width, width);
+  }
   RowTask task(const Batch& batch, std::size_t row) const {
     return {key_, batch.position(row), *pool_, batch.slots, row};
   }

@@ -80,6 +80,22 @@ class FormatSource final : public Source {
     return {};
   }
 
+  bool from_afar() const noexcept override { return records_->from_afar(); }
+  std::unique_ptr<formats::Fetch> fetch(std::span<const std::uint64_t> records) const override {
+    return records_->fetch(records);
+  }
+
+  Status read_fetched(std::uint64_t index, const Fetched& fetched, BufferPool& pool,
+                      Row& into) const override {
+    thread_local formats::Record record;
+    Status status = fetched.fetch->take(fetched.number, record);
+    if (!status.ok() && status.error().code() == Code::io) return read(index, pool, into);
+    if (!status.ok()) return gone(std::move(status));
+    add_fields(record, into);
+    record.clear();
+    return {};
+  }
+
   bool places() const noexcept override { return records_->places(); }
 
   void read_placed(std::span<const std::uint64_t> indices, std::span<const std::uint32_t> slots,

@@ -17,6 +17,12 @@
 
 namespace penstock::data {
 
+// A record that was fetched from afar, or will be.
+struct Fetched {
+  const formats::Fetch* fetch = nullptr;  // none: it was not
+  std::size_t number = 0;                 // among those of the fetch
+};
+
 class Source {
  public:
   virtual ~Source() = default;
@@ -35,6 +41,18 @@ class Source {
                            std::span<const formats::Placement> placements, BufferPool& pool,
                            std::span<Row* const> into,
                            std::vector<formats::Failure>& failures) const;
+  // Are records better fetched before they are read? The plan for that: see formats::Records. Those
+  // that are at hand already need not be among them.
+  virtual bool from_afar() const noexcept { return false; }
+  virtual std::unique_ptr<formats::Fetch> fetch(std::span<const std::uint64_t>) const {
+    return nullptr;
+  }
+  virtual bool at_hand(std::uint64_t) const { return false; }
+  // As read(), once the fetch is ready.
+  virtual Status read_fetched(std::uint64_t record, const Fetched&, BufferPool& pool,
+                              Row& into) const {
+    return read(record, pool, into);
+  }
   virtual std::string name(std::uint64_t record) const = 0;  // for messages
   virtual std::uint64_t bytes(
       std::uint64_t record) const noexcept;  // what read() takes from a pool

@@ -142,6 +142,23 @@ Status IndexedRecords::view_mapped(const Found& found, Record& into) const {
   return make_fields(found, shards_[found.shard].memory, found.entry.key, place, into);
 }
 
+Status IndexedRecords::view_fetched(const Found& found, const Extent& extent, const Buffer& memory,
+                                    std::size_t at, std::size_t key_at, Record& into) const {
+  const std::string_view key = put_key(found.entry.key, memory, key_at);
+  if (extent.pieces <= 1) {
+    const auto place = [&](const Index::Part& part) {
+      return at + (part.offset - extent.range.offset);
+    };
+    return make_fields(found, memory, key, place, into);
+  }
+  RecordLayout layout;
+  const auto place = [&](const Index::Part& part) {
+    (void)layout.add(part.offset, part.size + traits_.trailer);
+    return at + layout.place();
+  };
+  return make_fields(found, memory, key, place, into);
+}
+
 Status IndexedRecords::read_found(const Found& found, const Extent& extent, BufferPool& pool,
                                   Record& into) const {
   const std::size_t key_size = found.entry.key.size();
@@ -207,6 +224,7 @@ void IndexedRecords::find_many(std::span<const std::uint64_t> indices, std::span
 
 void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
                                std::span<Record> into, std::span<Status> outcomes) const {
+  if (remote_) return fetch_many(indices, pool, into, outcomes);
   std::vector<Wanted> found, wanted;
   find_many(indices, into, outcomes, found);
   if (mapped_) {

@@ -26,6 +26,7 @@ Result<std::shared_ptr<const Records>> IndexedRecords::over(std::vector<Shard> s
   Digest digest;
   for (std::size_t s = 0; s < shards.size(); ++s) {
     Index& index = shards[s].index;
+    all->remote_ = all->remote_ || storage::is_url(all->files_.name(s));
     all->firsts_.push_back(all->firsts_.back() + index.records());
     all->findings_ += index.findings();
     all->largest_ = std::max(all->largest_, index.largest() + traits.trailer);

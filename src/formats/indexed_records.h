@@ -51,10 +51,13 @@ class IndexedRecords final : public Records {
   std::uint64_t largest() const noexcept override { return largest_; }
   std::uint64_t mean_bytes() const noexcept override { return mean_; }
   std::uint64_t digest() const noexcept override { return digest_; }
+  bool from_afar() const noexcept override { return remote_; }
+  std::unique_ptr<Fetch> fetch(std::span<const std::uint64_t> indices) const override;
   Findings findings() const noexcept override { return findings_; }
   void advise(Access access) const noexcept override;
 
  private:
+  class RemoteFetch;  // indexed_fetch.cc
   struct Opened {
     Index index;
     std::vector<std::uint16_t> fields;  // of the index, as indices into fields_, or kUnwanted
@@ -91,9 +94,16 @@ class IndexedRecords final : public Records {
   Status read_found(const Found& found, const Extent& extent, BufferPool& pool, Record& into) const;
   void find_many(std::span<const std::uint64_t> indices, std::span<Record> into,
                  std::span<Status> outcomes, std::vector<Wanted>& wanted) const;
+  // Many at once, from afar.
+  void fetch_many(std::span<const std::uint64_t> indices, BufferPool& pool, std::span<Record> into,
+                  std::span<Status> outcomes) const;
   void read_alone(const Wanted& wanted, BufferPool& pool) const;
   void read_shard(std::span<const Wanted> wanted, BufferPool& pool) const;
   Status view_mapped(const Found& found, Record& into) const;
+  // Makes fields of a record whose bytes are in memory, in one piece from `at` on, or as the layout
+  // of its pieces says. The key is copied to `key_at`.
+  Status view_fetched(const Found& found, const Extent& extent, const Buffer& memory,
+                      std::size_t at, std::size_t key_at, Record& into) const;
   template <class Place>
   Status make_fields(const Found& found, const Buffer& memory, std::string_view key,
                      const Place& place, Record& into) const;
@@ -108,7 +118,7 @@ class IndexedRecords final : public Records {
   std::vector<std::uint64_t> firsts_{0};  // shard s has records firsts_[s] to firsts_[s + 1] - 1
   std::vector<std::string> fields_;
   std::uint64_t max_member_ = 0, largest_ = 0, mean_ = 1, digest_ = 0;
-  bool mapped_ = false;
+  bool mapped_ = false, remote_ = false;
   Traits traits_;
   Findings findings_;
 };

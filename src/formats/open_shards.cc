@@ -5,6 +5,7 @@
 
 #include "formats/parallel.h"
 #include "formats/sidecar.h"
+#include "storage/http.h"
 #include "storage/source.h"
 
 namespace penstock::formats {
@@ -44,6 +45,7 @@ Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string
                                                    const CheckStart& check_start,
                                                    const MakeIndex& make,
                                                    const IndexedRecords::Traits& traits) {
+  const auto connections = storage::keep_connections(paths);
   const SidecarOptions sidecar{options.checksums, options.refresh, options.write_index};
   std::vector<IndexedRecords::Shard> shards(paths.size());
   std::vector<Status> outcomes(paths.size());

@@ -36,6 +36,10 @@ void Records::read_placed(std::span<const std::uint64_t> indices, std::span<cons
   }
 }
 
+std::unique_ptr<Fetch> Records::fetch(std::span<const std::uint64_t>) const {
+  return nullptr;
+}
+
 void Records::advise(Access) const noexcept {}
 
 }  // namespace penstock::formats

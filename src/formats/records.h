@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,6 +90,20 @@ struct Failure {
 // How records will be read next: chooses the read-ahead of the operating system.
 enum class Access : std::uint8_t { sequential, random };
 
+// Records that are fetched from afar before they are read: neighbours together, and many ranges
+// under way at once. What is under way when it is destroyed is abandoned.
+class Fetch {
+ public:
+  virtual ~Fetch() = default;
+  virtual std::uint64_t bytes() const noexcept = 0;  // what start() takes from the pool
+  // Begins and does not wait. `done` is called once all bytes are there or have failed, perhaps
+  // from another thread, which it should not hold up.
+  virtual void start(BufferPool& pool, std::function<void()> done) = 0;
+  virtual bool ready() const noexcept = 0;  // was done() called?
+  // When it is ready: record k of those that were asked for. From any thread.
+  virtual Status take(std::size_t k, Record& into) const = 0;
+};
+
 class Records {
  public:
   virtual ~Records() = default;
@@ -140,6 +156,11 @@ class Records {
   // and these come after those that were told before. A hint: any record may be read at any time.
   virtual std::uint64_t ahead() const noexcept { return 0; }
   virtual void expect(std::span<const std::uint64_t>) const {}
+
+  // Are records better fetched before they are read? The plan for that, or none. The Records must
+  // outlive it.
+  virtual bool from_afar() const noexcept { return false; }
+  virtual std::unique_ptr<Fetch> fetch(std::span<const std::uint64_t> indices) const;
 
   virtual Findings findings() const noexcept = 0;
   virtual void advise(Access access) const noexcept;  // a hint; nothing by default

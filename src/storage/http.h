@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "storage/source.h"
@@ -12,6 +13,12 @@ namespace penstock::storage {
 
 // Asks the server for size and version. Many reads at once are many requests under way.
 Result<std::shared_ptr<const Source>> open_http_source(const std::string& url);
+// The same without asking: reads fail if the server has another version.
+Result<std::shared_ptr<const Source>> open_http_source(const std::string& url, Stamp stamp);
+
+// Connections to servers stay open from use to use as long as somebody holds this. Empty if none of
+// the names is a URL.
+std::shared_ptr<const void> keep_connections(std::span<const std::string> names);
 
 // Several ranges are under way ahead of the reader.
 class HttpStream : public Stream {

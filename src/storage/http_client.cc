@@ -90,6 +90,12 @@ class HttpClient::Worker {
     const Clock::time_point now = Clock::now();
     for (auto next = waiting_.begin();
          next != waiting_.end() && active_.size() < std::size_t(kMostConnections);) {
+      if ((*next)->request.abandoned && *(*next)->request.abandoned) {
+        const TransferPtr transfer = std::move(*next);
+        next = waiting_.erase(next);
+        transfer->done(closed());
+        continue;
+      }
       if ((*next)->due > now) {
         ++next;
         continue;

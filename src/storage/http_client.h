@@ -15,6 +15,7 @@
 #include <string>
 
 #include "penstock/error.h"
+#include "storage/source.h"
 
 namespace penstock::storage {
 
@@ -23,6 +24,7 @@ struct HttpRequest {
   std::uint64_t offset = 0;
   std::span<std::byte> into;  // stays until the answer has come; fewer bytes come at the end
   std::string version;        // of an answer before this one; empty: any
+  Abandoned abandoned = {};   // may be empty
 };
 
 struct HttpAnswer {
@@ -35,7 +37,7 @@ class HttpClient {
  public:
   using Done = std::function<void(Result<HttpAnswer>)>;
 
-  static constexpr int kMostConnections = 16;
+  static constexpr int kMostConnections = 32;
 
   // The one of this process, as long as somebody holds it.
   static Result<std::shared_ptr<HttpClient>> shared();

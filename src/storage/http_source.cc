@@ -19,16 +19,41 @@ Stamp stamp_from(const HttpAnswer& answer) noexcept {
   return {answer.size, answer.version.empty() ? 0 : std::int64_t(hash >> 1)};
 }
 
+// What is under way may outlive the source: it holds what it needs of it.
+struct Facts {
+  std::string url;
+  std::string version;  // empty: not known, or there is none; then the stamp tells
+  Stamp stamp;
+
+  Status check(const Result<HttpAnswer>& answer, std::size_t wanted) const {
+    if (!answer) return answer.error();
+    if (answer->size != stamp.size || answer->count != wanted) {
+      return Error(Code::io, "the file has another size than when it was opened").in_file(url);
+    }
+    if (stamp_from(*answer) != stamp) {
+      return Error(Code::io,
+                   "the file was changed on the server while the dataset was open: open it again")
+          .in_file(url);
+    }
+    return {};
+  }
+};
+
+// A read that became several requests.
+struct Parts {
+  std::mutex mutex;
+  std::size_t left = 0;
+  Status outcome;
+  ReadDone done;
+};
+
 class HttpSource final : public Source {
  public:
-  HttpSource(std::string url, std::shared_ptr<HttpClient> client, const HttpAnswer& answer)
-      : url_(std::move(url)),
-        client_(std::move(client)),
-        version_(answer.version),
-        stamp_(stamp_from(answer)) {}
+  HttpSource(std::shared_ptr<HttpClient> client, Facts facts)
+      : client_(std::move(client)), facts_(std::make_shared<const Facts>(std::move(facts))) {}
 
-  const std::string& name() const noexcept override { return url_; }
-  Stamp stamp() const noexcept override { return stamp_; }
+  const std::string& name() const noexcept override { return facts_->url; }
+  Stamp stamp() const noexcept override { return facts_->stamp; }
 
   Status read(std::uint64_t offset, std::span<std::byte> into) const override {
     const Read one{offset, into};
@@ -40,46 +65,51 @@ class HttpSource final : public Source {
   void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const override {
     std::mutex mutex;
     std::condition_variable all_done;
-    std::size_t left = 0;
+    std::size_t left = reads.size();
     for (std::size_t i = 0; i < reads.size(); ++i) {
-      outcomes[i] = check(reads[i]);
-      if (!outcomes[i].ok()) continue;
-      for (std::size_t done = 0; done < reads[i].into.size(); done += kMostAtOnce) {
-        const auto part =
-            reads[i].into.subspan(done, std::min(kMostAtOnce, reads[i].into.size() - done));
-        {
-          const std::lock_guard lock(mutex);
-          ++left;
-        }
-        const auto take = [&, i, wanted = part.size()](Result<HttpAnswer> answer) {
-          const std::lock_guard lock(mutex);
-          if (!answer) {
-            outcomes[i] = std::move(answer).error();
-          } else if (answer->size != stamp_.size || answer->count != wanted) {
-            outcomes[i] =
-                Error(Code::io, "the file has another size than when it was opened").in_file(url_);
-          }
-          if (--left == 0) all_done.notify_one();
-        };
-        client_->start({url_, reads[i].offset + done, part, version_}, take);
-      }
+      const auto done = [&, i](Status status) {
+        const std::lock_guard lock(mutex);
+        outcomes[i] = std::move(status);
+        if (--left == 0) all_done.notify_one();
+      };
+      start(reads[i], done, {});
     }
     std::unique_lock lock(mutex);
     all_done.wait(lock, [&] { return left == 0; });
   }
 
+  void start(const Read& read, ReadDone done, const Abandoned& abandoned) const override {
+    if (Status status = check(read); !status || read.into.empty()) return done(std::move(status));
+    const std::size_t size = read.into.size();
+    const auto parts = std::make_shared<Parts>();
+    parts->left = (size + kMostAtOnce - 1) / kMostAtOnce;
+    parts->done = std::move(done);
+    for (std::size_t at = 0; at < size; at += kMostAtOnce) {
+      const auto part = read.into.subspan(at, std::min(kMostAtOnce, size - at));
+      const auto take = [facts = facts_, parts, wanted = part.size()](Result<HttpAnswer> answer) {
+        Status status = facts->check(answer, wanted);
+        {
+          const std::lock_guard lock(parts->mutex);
+          if (!status) parts->outcome = std::move(status);
+          if (--parts->left > 0) return;
+        }
+        parts->done(std::move(parts->outcome));
+      };
+      client_->start({facts_->url, read.offset + at, part, facts_->version, abandoned}, take);
+    }
+  }
+
  private:
   Status check(const Read& read) const {
-    if (read.offset <= stamp_.size && read.into.size() <= stamp_.size - read.offset) return {};
+    const std::uint64_t size = facts_->stamp.size;
+    if (read.offset <= size && read.into.size() <= size - read.offset) return {};
     return Error(Code::io, "the read goes beyond the end of the file")
-        .in_file(url_)
+        .in_file(facts_->url)
         .at_offset(std::int64_t(read.offset));
   }
 
-  std::string url_;
   std::shared_ptr<HttpClient> client_;
-  std::string version_;
-  Stamp stamp_;
+  std::shared_ptr<const Facts> facts_;
 };
 
 }  // namespace
@@ -90,7 +120,23 @@ Result<std::shared_ptr<const Source>> open_http_source(const std::string& url) {
   std::byte first;
   const Result<HttpAnswer> answer = (*client)->get({url, 0, {&first, 1}, {}});
   if (!answer) return answer.error();
-  return std::shared_ptr<const Source>(std::make_shared<const HttpSource>(url, *client, *answer));
+  return std::shared_ptr<const Source>(std::make_shared<const HttpSource>(
+      *client, Facts{url, answer->version, stamp_from(*answer)}));
+}
+
+Result<std::shared_ptr<const Source>> open_http_source(const std::string& url, Stamp stamp) {
+  const Result<std::shared_ptr<HttpClient>> client = HttpClient::shared();
+  if (!client) return client.error();
+  return std::shared_ptr<const Source>(
+      std::make_shared<const HttpSource>(*client, Facts{url, {}, stamp}));
+}
+
+std::shared_ptr<const void> keep_connections(std::span<const std::string> names) {
+  if (std::none_of(names.begin(), names.end(), [](const auto& name) { return is_url(name); })) {
+    return nullptr;
+  }
+  const Result<std::shared_ptr<HttpClient>> client = HttpClient::shared();
+  return client ? *client : nullptr;
 }
 
 }  // namespace penstock::storage

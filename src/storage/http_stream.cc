@@ -12,7 +12,7 @@ namespace penstock::storage {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t(1) << 20;
-constexpr std::size_t kAhead = 16;  // chunks under way or ready: as many as there are connections
+constexpr std::size_t kAhead = 16;  // chunks under way or ready
 
 // A range and what became of it. The request holds it too: it may outlive the stream.
 struct Chunk {

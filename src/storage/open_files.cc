@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "storage/http.h"
+
 namespace penstock::storage {
 namespace {
 
@@ -19,6 +21,7 @@ OpenFiles::OpenFiles(std::vector<std::string> names, std::vector<Stamp> stamps, 
     : names_(std::move(names)),
       stamps_(std::move(stamps)),
       limit_(limit == 0 ? default_limit() : limit),
+      connections_(keep_connections(names_)),
       slots_(std::make_unique<Slot[]>(names_.size())) {}
 
 Result<std::shared_ptr<const Source>> OpenFiles::open(std::size_t i) const {
@@ -28,12 +31,8 @@ Result<std::shared_ptr<const Source>> OpenFiles::open(std::size_t i) const {
     const std::lock_guard lock(slot.mutex);
     slot.used_lately = true;
     if (slot.file) return slot.file;
-    Result<std::shared_ptr<const Source>> opened = open_source(names_[i]);
+    Result<std::shared_ptr<const Source>> opened = open_known_source(names_[i], stamps_[i]);
     if (!opened) return opened;
-    if ((*opened)->stamp() != stamps_[i]) {
-      return Error(Code::io, "the file was changed while the dataset was open: open it again")
-          .in_file(names_[i]);
-    }
     if (const int pattern = pattern_.load(std::memory_order_relaxed); pattern >= 0) {
       (*opened)->advise(Pattern(pattern));
     }

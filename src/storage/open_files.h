@@ -46,6 +46,7 @@ class OpenFiles {
   std::vector<std::string> names_;
   std::vector<Stamp> stamps_;
   std::size_t limit_;
+  std::shared_ptr<const void> connections_;
   std::unique_ptr<Slot[]> slots_;
   mutable std::atomic<std::size_t> open_ = 0;
   mutable std::atomic<std::size_t> hand_ =

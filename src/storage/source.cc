@@ -40,6 +40,10 @@ void Source::read_batch(std::span<const Read> reads, std::span<Status> outcomes)
   }
 }
 
+void Source::start(const Read& read, ReadDone done, const Abandoned&) const {
+  done(this->read(read.offset, read.into));
+}
+
 void Source::advise(Pattern) const noexcept {}
 
 bool is_url(std::string_view name) noexcept {
@@ -52,6 +56,16 @@ Result<std::shared_ptr<const Source>> open_source(const std::string& name) {
   Result<std::shared_ptr<const File>> file = File::open(name);
   if (!file) return std::move(file).error();
   return std::shared_ptr<const Source>(*std::move(file));
+}
+
+Result<std::shared_ptr<const Source>> open_known_source(const std::string& name, Stamp stamp) {
+  if (is_url(name)) return open_http_source(name, stamp);
+  Result<std::shared_ptr<const Source>> opened = open_source(name);
+  if (opened && (*opened)->stamp() != stamp) {
+    return Error(Code::io, "the file was changed while the dataset was open: open it again")
+        .in_file(name);
+  }
+  return opened;
 }
 
 Result<Stamp> stamp_of(const std::string& name) {

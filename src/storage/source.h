@@ -8,8 +8,10 @@
 // Thread safety: every member may be called from any thread at any time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +33,12 @@ struct Read {
   std::span<std::byte> into;
 };
 
+// Called once, with what became of a read.
+using ReadDone = std::function<void(Status)>;
+
+// True as soon as nobody waits for a read any more.
+using Abandoned = std::shared_ptr<const std::atomic<bool>>;
+
 // How bytes will be asked for next.
 enum class Pattern : std::uint8_t { sequential, random };
 
@@ -49,11 +57,20 @@ class Source {
   // latency keeps several under way; this one goes through them in turn.
   virtual void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const;
 
+  // As read(), but a source with latency does not wait: `done` is called later, from a thread that
+  // it should not hold up. The memory stays until then; the source need not. A read that has not
+  // begun when it is abandoned ends in an Error (closed).
+  virtual void start(const Read& read, ReadDone done, const Abandoned& abandoned) const;
+
   virtual void advise(Pattern pattern) const noexcept;  // a hint, which may be ignored
 };
 
 // Opens what `name` names: a path, or a URL of http or https.
 Result<std::shared_ptr<const Source>> open_source(const std::string& name);
+
+// The same for what was seen before, in the version that it had then. Another one is an Error; of a
+// URL, which is not asked for this, it is the first read that says so.
+Result<std::shared_ptr<const Source>> open_known_source(const std::string& name, Stamp stamp);
 
 // Memory that outlives the source.
 std::shared_ptr<const Source> source_over(std::span<const std::byte> bytes, std::string name);
