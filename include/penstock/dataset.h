@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,10 @@
 
 namespace penstock {
 
+namespace data {
+struct Row;
+}
+
 struct OpenFilesOptions {
   std::vector<std::string> fields = {};  // read these only; empty: all
   bool checksums = false;  // the index holds a hash per member; every read is verified
@@ -49,6 +54,7 @@ struct DecodeImageOptions {
   double flip = 0;                                // the probability of being mirrored left to right
   bool exact = false;                             // the pixels of a full decode, bit for bit
   PixelMode mode = PixelMode::rgb;
+  bool operator==(const DecodeImageOptions&) const = default;
 };
 
 enum class OnError : std::uint8_t { raise, skip, replace };
@@ -86,6 +92,21 @@ struct RawField {
   std::string_view text() const noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
+};
+
+// One sample, as a filter sees it. Valid during the call.
+class Sample {
+ public:
+  explicit Sample(const data::Row& row) noexcept : row_(&row) {}
+  std::vector<std::string> fields() const;
+  // Bytes and texts as they are. Nothing: there is no such field, or it is no such thing.
+  std::optional<RawField> raw(std::string_view field) const;
+  std::optional<std::int64_t> integer(std::string_view field) const;  // also of a 0-d array
+  std::optional<double> number(std::string_view field) const;         // likewise; integers, too
+  const Tensor* array(std::string_view field) const noexcept;
+
+ private:
+  const data::Row* row_;
 };
 
 // A sample that could not be delivered, with on_error = skip.
@@ -161,12 +182,34 @@ class Dataset {
   Dataset skip(std::uint64_t n) const;
   Dataset repeat(std::optional<std::uint64_t> n = std::nullopt) const;
   Dataset shard(std::uint64_t rank, std::uint64_t world) const;  // applies last
+  // n draws with replacement, in proportion to the weights: one for each sample. Without n: as many
+  // as there are samples.
+  Dataset sample(std::vector<double> weights, std::optional<std::uint64_t> n = std::nullopt,
+                 std::uint64_t seed = 0) const;
+  // Parts by fraction, and the rest. Samples are shuffled first, unless there is no seed.
+  std::vector<Dataset> split(const std::vector<double>& fractions,
+                             std::optional<std::uint64_t> seed = 0) const;
+
+  // Several as one. Work that all parts have alike is done after it, other work in each part.
+  Dataset concat(const Dataset& other) const;
+  Dataset zip(const Dataset& other) const;  // sample i has the fields of both samples i
+  // By weight, until the first part runs out, or without end: then parts begin again.
+  static Dataset mix(const std::vector<Dataset>& parts, std::vector<double> weights = {},
+                     std::uint64_t seed = 0, bool endless = false);
 
   // Work on samples, on the loader's threads.
   Dataset select(std::vector<std::string> fields) const;
   Dataset rename(std::string field, std::string name) const;
   Dataset decode(std::string field, const std::string& kind) const;  // "cls", "txt", "npy"
   Dataset decode_image(std::string field, DecodeImageOptions options = {}) const;
+  // Samples for which `keep` is true; it is called by several threads. Before any decode it is
+  // early: it sees raw fields, is called once per record, now, and what is left is the dataset.
+  // After that it is late: it leaves holes in batches, and there is no size() any more. A record
+  // that cannot be read stays: the loader decides what becomes of it.
+  Dataset filter(std::function<bool(const Sample&)> keep) const;
+  // Keeps samples in memory as they are here, up to so many bytes; what does not fit is read again.
+  // Datasets and loaders made of this one share it. Random work comes after it.
+  Dataset cache(std::uint64_t memory = ~std::uint64_t{0} >> 1) const;
 
   Status status() const;
   Result<std::optional<std::uint64_t>> size() const;  // nothing: endless

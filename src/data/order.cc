@@ -163,6 +163,33 @@ class Zip final : public Node {
   std::vector<NodePtr> parts_;
 };
 
+// The child's own order; only the numbers of leaves differ.
+class Renumbered final : public Over {
+ public:
+  Renumbered(NodePtr child, std::uint32_t by) : Over(std::move(child), ""), by_(by) {
+    digest = child_->digest;
+  }
+  void locate(std::span<Ask> asks) const override {
+    std::vector<Place*> places;  // asks are overwritten on the way down
+    places.reserve(asks.size());
+    for (const Ask& ask : asks) places.push_back(ask.out);
+    child_->locate(asks);
+    for (Place* place : places) renumber(place);
+  }
+  void substitute(Ask ask, RandomStream& random) const override {
+    child_->substitute(ask, random);
+    renumber(ask.out);
+  }
+
+ private:
+  void renumber(Place* first) const {
+    for (Place& place : std::span(first, width)) {
+      if (place.leaf != Place::kNone) place.leaf += by_;
+    }
+  }
+  std::uint32_t by_;
+};
+
 }  // namespace
 
 void Over::substitute(Ask ask, RandomStream& random) const {
@@ -273,6 +300,10 @@ Result<Order> Order::mix(const std::vector<Order>& parts, const std::vector<doub
   std::vector<NodePtr> nodes;
   for (const Order& part : parts) nodes.push_back(part.node_);
   return of(order::make_mix(std::move(nodes), weights, seed, endless));
+}
+
+Order Order::renumbered(std::uint32_t by) const {
+  return by == 0 ? *this : Order(std::make_shared<order::Renumbered>(node_, by));
 }
 
 std::optional<std::uint64_t> Order::length() const noexcept {

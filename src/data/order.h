@@ -69,6 +69,9 @@ class Order {
   static Result<Order> mix(const std::vector<Order>& parts, const std::vector<double>& weights,
                            std::uint64_t seed, bool endless);
 
+  // The same order over leaves whose numbers are higher by `by`: for joining. Same digest.
+  Order renumbered(std::uint32_t by) const;
+
   std::optional<std::uint64_t> length() const noexcept;  // nothing: endless
   std::size_t width() const noexcept;  // places of a row: 1, or more where datasets are zipped
   std::size_t leaves() const noexcept;

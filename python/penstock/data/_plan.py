@@ -160,6 +160,10 @@ def is_row_work(step: Step) -> bool:
     return not isinstance(step, Select | Rename | WidenTokens | ArrayRows | ViewRows | TableRows)
 
 
+def is_media(step: Step) -> bool:
+    return isinstance(step, DecodeImage | DecodeVideo | DecodeAudio)
+
+
 # Where records come from.
 
 

@@ -43,6 +43,7 @@ from penstock.data._plan import (
     Take,
     Zip,
     fix_of,
+    is_media,
     is_python,
     is_row_work,
     leaves,
@@ -247,7 +248,10 @@ class Dataset(Plan):
         the dataset is what is left. After row work it is late: it leaves holes in batches.
         """
         self._before_batch("filter")
-        if self.sequential or any(is_row_work(step) for step in self._steps):
+        late = any(is_row_work(step) for step in self._steps)
+        for leaf in leaves(self._node):  # of parts that were joined
+            late = late or any(is_media(step) for step in leaf.steps)
+        if self.sequential or late:
             return self._worked(Filter(fn))
         return self._reordered(evaluate(self, fn))
 

@@ -112,6 +112,17 @@ def test_iterating_over_a_dataset_passes_over_what_a_late_filter_removes():
     assert [sample["data"] for sample in stream] == [0, 1, 2, 3]
 
 
+def test_a_filter_after_parts_with_pictures_is_a_late_one(tmp_path):
+    # 3: "Written after row work it is late"
+    folder = ps.open(makers.image_folder(tmp_path)).select("image", "label")
+    small, large = (folder.decode_image("image", size=(n, n)) for n in (8, 16))
+    late = small.concat(large).filter(lambda sample: sample["image"].shape[0] == 8)
+    with pytest.raises(TypeError, match="late filter"):
+        len(late)
+    rows = sum(len(batch["image"]) for batch in late.batch(4).loader())
+    assert rows == len(folder)
+
+
 def test_a_rank_given_to_one_part_is_that_of_the_whole():
     # 7: "shard applies last wherever it is written, once; twice is an error"
     other = ARRAYS.rename(x="p", y="q")
