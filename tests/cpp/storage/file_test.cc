@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <csignal>
 
+#include "storage/fault_guard.h"
+#include "storage/map.h"
 #include "storage/open_files.h"
 #include "temp_folder.h"
 
@@ -54,6 +58,87 @@ TEST(File, what_cannot_be_opened_is_named) {
   EXPECT_EQ(File::open(folder / "none").error().where().file, folder / "none");
   EXPECT_EQ(File::open(folder.path()).error().code(), Code::invalid_argument);
   EXPECT_EQ(open_source("s3://bucket/x.tar").error().code(), Code::unsupported);
+}
+
+// 32 reads of 100 bytes, far apart in a file of 32 pages whose bytes tell their page.
+class ScatteredReads : public testing::Test {
+ protected:
+  static constexpr std::size_t kPage = 4096, kPages = 32, kSize = 100;
+
+  ScatteredReads() {
+    std::string all;
+    for (std::size_t p = 0; p < kPages; ++p) all += std::string(kPage, char('A' + p));
+    path_ = folder_.write("a", all);
+    for (std::size_t p = 0; p < kPages; ++p) {
+      reads_.push_back({p * kPage + 1000, std::span(memory_).subspan(p * kSize, kSize)});
+    }
+  }
+  std::string page(std::size_t p) const { return text(reads_[p].into); }
+
+  const TempFolder folder_;
+  std::string path_;
+  std::vector<std::byte> memory_ = std::vector<std::byte>(kPages * kSize);
+  std::vector<Read> reads_;
+  std::vector<Status> outcomes_ = std::vector<Status>(kPages);
+};
+
+TEST_F(ScatteredReads, give_what_is_there) {
+  const auto file = File::open(path_);
+  (*file)->read_batch(reads_, outcomes_);
+  for (std::size_t p = 0; p < kPages; ++p) {
+    ASSERT_TRUE(outcomes_[p].ok());
+    EXPECT_EQ(page(p), std::string(kSize, char('A' + p)));
+  }
+  reads_[7].offset = kPage * kPages - 50;
+  (*file)->read_batch(reads_, outcomes_);
+  EXPECT_EQ(outcomes_[7].error().code(), Code::io);
+  EXPECT_TRUE(outcomes_[8].ok());
+}
+
+TEST_F(ScatteredReads, of_a_file_that_has_become_shorter_fail_behind_its_end) {
+  const auto file = File::open(path_);
+  (*file)->read_batch(reads_, outcomes_);                             // the map is there
+  ASSERT_EQ(::truncate(path_.c_str(), off_t(10 * kPage + 1050)), 0);  // inside read 10
+  std::fill(memory_.begin(), memory_.end(), std::byte());
+  (*file)->read_batch(reads_, outcomes_);
+  for (std::size_t p = 0; p < kPages; ++p) {
+    ASSERT_EQ(outcomes_[p].ok(), p < 10) << p;
+    if (p < 10) {
+      EXPECT_EQ(page(p), std::string(kSize, char('A' + p)));
+    } else {
+      EXPECT_NE(outcomes_[p].error().message().find("shorter"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(ScatteredReads, of_a_file_that_was_cut_inside_its_last_page_are_no_zeros) {
+  const auto file = File::open(path_);
+  (*file)->read_batch(reads_, outcomes_);
+  ASSERT_EQ(::truncate(path_.c_str(), off_t((kPages - 1) * kPage + 1000)), 0);
+  (*file)->read_batch(reads_, outcomes_);
+  EXPECT_TRUE(outcomes_[kPages - 2].ok());
+  EXPECT_FALSE(outcomes_[kPages - 1].ok());
+}
+
+TEST_F(ScatteredReads, leave_other_faults_alone) {
+  const auto file = File::open(path_);
+  (*file)->read_batch(reads_, outcomes_);
+  EXPECT_EXIT(::raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
+}
+
+TEST(FaultGuard, a_fault_inside_is_told_and_forgotten) {
+  const TempFolder folder;
+  const std::string path = folder.write("a", std::string(8192, 'x'));
+  const auto map = Map::open(path);
+  ASSERT_TRUE(map.ok());
+  ASSERT_EQ(::truncate(path.c_str(), 0), 0);
+  const std::byte* at = (*map)->bytes().data();
+  for (int k = 0; k < 3; ++k) {
+    volatile unsigned sum = 0;
+    EXPECT_FALSE(survives([&] { sum = unsigned(*static_cast<const volatile std::byte*>(at)); }));
+    EXPECT_TRUE(survives([&] { sum = 7; }));
+    EXPECT_EQ(sum, 7U);
+  }
 }
 
 TEST(Source, a_batch_of_reads_fails_one_by_one) {

@@ -1,6 +1,7 @@
 """TFRecord files beside TensorFlow's own: every packing, Examples, damage, datasets, writing."""
 
 import gzip
+import os
 import pickle
 import subprocess
 import sys
@@ -277,3 +278,18 @@ def test_penstock_index_makes_sidecars_of_tfrecords(path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "100 samples" in done.stdout
     assert (path.parent / "a.tfrecord.psidx").exists()
+
+
+def test_a_file_that_shrinks_under_scattered_reads_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "shrinking.tfrecord"
+    with io.TFRecordWriter(path) as writer:
+        for i in range(20_000):
+            writer.write(b"%06d" % i * 10)
+    wanted = np.random.default_rng(1).permutation(20_000)[:500].tolist()
+    records = io.TFRecords(path)
+    assert [int(one[:6]) for one in records[wanted]] == wanted
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(OSError, match=r"become shorter.*shrinking\.tfrecord"):
+        records[wanted]
+    first = [i for i in wanted if i < 9000]
+    assert [int(one[:6]) for one in records[first]] == first
