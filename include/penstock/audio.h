@@ -46,8 +46,8 @@ struct AudioOptions {
   int stream = -1;       // the number of the stream in the file; negative: the best one
   bool strict = false;   // damage that the decoder has noticed is an Error
   bool partial = false;  // what comes before damage that cannot be decoded is kept
-  // True: a codec whose decoder depends on all that went before (AAC, Opus) is decoded from the
-  // beginning. False: from a little before the part; its samples may differ in their last bits.
+  // True: a codec whose decoder depends on all that went before (AAC, SILK in Opus) is decoded from
+  // the beginning. False: from a little before the part; its samples may differ in their last bits.
   bool exact = true;
 };
 

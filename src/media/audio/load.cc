@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "media/audio/flac.h"
 #include "media/audio/samples.h"
 #include "media/audio/wav.h"
 #include "media/av/load.h"
@@ -13,19 +14,43 @@ namespace penstock::media {
 namespace {
 
 constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kOpusRate = 48000;
 constexpr std::int64_t kWholePast = std::numeric_limits<std::int64_t>::max() / 4;
 
 // How many samples before a part a decoder must be given so that the part is right.
 std::int64_t past_of(const av::StreamInfo& stream, bool exact) {
   const std::string& codec = stream.codec;
   if (codec.starts_with("pcm_") || codec == "flac" || codec == "alac") return 0;
-  if (codec == "mp3") return std::int64_t(32) * 1152;  // frames borrow bits from those before
+  if (codec == "mp3") return std::int64_t(32) * 1152;  // at most: see Reservoir
+  // CELT's decoder forgets: after 0.7 s the bits of the samples are those of a full decode.
+  if (exact && codec == "opus" && stream.container == "ogg") return 2 * kOpusRate;
   if (exact) return kWholePast;
   if (codec == "aac") return std::int64_t(4) * 2048;
   // Elsewhere only the decoder knows how much padding is in front.
   if (codec == "opus" && stream.container == "ogg") return std::int64_t(stream.sample_rate) / 4;
   return kWholePast;
 }
+
+// How many MP3 frames have to be decoded before a part: they borrow bytes from those before, up to
+// 511, and what two frames before the part leave behind goes into its first samples.
+class Reservoir {
+ public:
+  static constexpr std::int64_t kMost = 511, kBefore = 3;
+  // Of a packet, at least: the rest is header, checksum and side information.
+  static std::int64_t main_data(const av::Packet& packet) {
+    return std::max<std::int64_t>(packet.size - 38, 1);
+  }
+  // Samples before the part, as far as the packets so far tell.
+  std::int64_t past(const av::Packet& packet, std::int64_t most) {
+    smallest_ = std::min(smallest_, main_data(packet));
+    return std::min(most, (kBefore + (kMost + smallest_ - 1) / smallest_) * packet.samples);
+  }
+  void fed(const av::Packet& packet) { fed_ += main_data(packet); }
+  bool full() const noexcept { return fed_ >= kMost; }
+
+ private:
+  std::int64_t smallest_ = kEndless, fed_ = 0;
+};
 
 // Are times exact to the sample, so that a seek tells where it has led?
 bool times_are_exact(const av::StreamInfo& stream) {
@@ -36,17 +61,19 @@ bool times_are_exact(const av::StreamInfo& stream) {
 // One pass over a part of a stream.
 class Pass {
  public:
-  Pass(av::Input& input, const AudioOptions& options, const std::string& name)
+  // `looked`: the stream's rate was seen in its packets, not only in the header.
+  Pass(av::Input& input, const AudioOptions& options, const std::string& name, bool looked)
       : input_(input),
         options_(options),
         name_(name),
+        looked_(looked),
         stream_(input.stream()),
         first_(std::llround(options.start * stream_.sample_rate)),
         end_(options.duration
                  ? std::llround((options.start + *options.duration) * stream_.sample_rate)
                  : kEndless) {}
 
-  // False: packets do not hold as many samples as they say; `all` of them have to be decoded.
+  // False: packets are not what they or the header say; look at the stream, and decode `all`.
   Result<bool> run(bool all);
   Result<Audio> finish();
 
@@ -58,6 +85,7 @@ class Pass {
   };
 
   Status go(std::int64_t past);
+  bool settles(const av::Packet& packet, bool near);
   Result<bool> take_sounds();
   Status take(const av::Sound& sound, std::int64_t at, std::int64_t from, std::int64_t to);
   Status begin(const av::Sound& sound);
@@ -68,6 +96,7 @@ class Pass {
   av::Input& input_;
   const AudioOptions& options_;
   const std::string& name_;
+  const bool looked_;
   const av::StreamInfo& stream_;
   std::int64_t first_, end_;
   bool all_ = false;
@@ -78,7 +107,10 @@ class Pass {
   int rate_ = 0, channels_ = 0;
   std::unique_ptr<av::Resampler> resampler_;
   std::optional<SampleBlock> block_;
-  std::int64_t taken_ = 0;  // samples of the file that went into the result
+  Reservoir reservoir_;
+  bool skipped_ = false;              // packets were not decoded
+  std::int64_t damages_before_ = -1;  // those of a decoder that began in the middle; -1: not there
+  std::int64_t taken_ = 0;            // samples of the file that went into the result
   std::optional<Error> failure_;
 };
 
@@ -113,8 +145,18 @@ Status Pass::go(std::int64_t past) {
   return input_.rewind();
 }
 
+// Of a packet that is decoded after others were left out: will the part be right? `near`: what this
+// one gives reaches into it.
+bool Pass::settles(const av::Packet& packet, bool near) {
+  if (stream_.codec == "opus") return packet.celt || !options_.exact;
+  if (stream_.codec != "mp3") return true;
+  const bool first = near && damages_before_ < 0;
+  if (!near) reservoir_.fed(packet);
+  return !first || reservoir_.full();
+}
+
 Result<bool> Pass::run(bool all) {
-  const std::int64_t past = all ? kWholePast : past_of(stream_, options_.exact);
+  std::int64_t past = all ? kWholePast : past_of(stream_, options_.exact);
   all_ = past == kWholePast;
   if (Status gone = go(past); !gone) return std::move(gone).error();
   av::Packet packet;
@@ -133,9 +175,16 @@ Result<bool> Pass::run(bool all) {
     const Span span = span_of(packet);
     if (!all_ && span.samples == 0 && !packet.discard) return false;
     const std::int64_t after = span.at + span.samples - span.front - span.back;
+    if (!all_ && stream_.codec == "mp3") past = reservoir_.past(packet, past_of(stream_, true));
     const bool needed = all_ || after > first_ - past;
+    const bool near = all_ || after > first_ - 2 * span.samples;
     if (!all_) at_ = after;
-    if (!needed) continue;
+    if (!needed) {
+      skipped_ = true;
+      continue;
+    }
+    if (skipped_ && !settles(packet, near)) return false;
+    if (near && damages_before_ < 0) damages_before_ = input_.damages();
     spans_.push_back(span);
     if (Status sent = input_.send(tag_++, av::Wanted::picture); !sent) {
       return std::move(sent).error();
@@ -153,6 +202,7 @@ Result<bool> Pass::take_sounds() {
     Result<bool> got = input_.receive(sound);
     if (!got) return got;
     if (!*got) return true;
+    if (!looked_ && sound.sample_rate != stream_.sample_rate) return false;
     const bool known = sound.tag >= 0 && sound.tag < std::int64_t(spans_.size());
     if (!all_ && !known) return false;
     Span span = all_ ? measured(sound) : spans_[std::size_t(sound.tag)];
@@ -187,11 +237,13 @@ Status Pass::begin(const av::Sound& sound) {
   if (!made) return std::move(made).error().in_file(name_);
   resampler_ = *std::move(made);
   block_.emplace(options_.dtype, form.channels > 0 ? form.channels : channels_);
-  const double seconds = options_.duration
-                             ? *options_.duration
-                             : std::min(std::max(stream_.duration - options_.start, 0.0), 600.0);
+  const double left = std::min(std::max(stream_.duration - options_.start, 0.0), 600.0);
+  const double seconds = options_.duration ? std::min(*options_.duration, 600.0) : left;
   const int rate = form.sample_rate > 0 ? form.sample_rate : rate_;
-  return block_->reserve(std::int64_t(std::min(seconds, 600.0) * rate) + 4096);
+  // No more than it will be, if that is known: rows with a gap between them have to be moved.
+  const bool known = options_.duration.has_value() || stream_.exact_duration;
+  const bool slack = !known || rate != rate_ || form.channels > 0 || !form.floating;
+  return block_->reserve(std::llround(seconds * rate) + (slack ? 4096 : 0));
 }
 
 // Samples `from` to `to` of the stream; the sound's first one is number `at`.
@@ -215,7 +267,7 @@ Status Pass::take(const av::Sound& sound, std::int64_t at, std::int64_t from, st
 Result<Audio> Pass::finish() {
   if (failure_ && !options_.partial) return *std::move(failure_);
   Audio audio;
-  audio.damaged = input_.damages();
+  audio.damaged = input_.damages() - std::max<std::int64_t>(damages_before_, 0);
   if (options_.strict && audio.damaged > 0) {
     return Error(Code::corrupt, "the sound is damaged: " + input_.damage()).in_file(name_);
   }
@@ -273,13 +325,31 @@ Result<Tensor> transposed(const Tensor& samples) {
   return made;
 }
 
+// All channels of the file, as the options want them.
+Result<Audio> in_form(Audio audio, const AudioOptions& options) {
+  if (!options.select.empty()) {
+    Result<Tensor> some = selected(audio.samples, options.select);
+    if (!some) return std::move(some).error();
+    audio.samples = *std::move(some);
+  }
+  if (!options.channels_first) {
+    Result<Tensor> turned = options.dtype == DType::float32
+                                ? transposed<float>(audio.samples)
+                                : transposed<std::int16_t>(audio.samples);
+    if (!turned) return std::move(turned).error();
+    audio.samples = *std::move(turned);
+  }
+  return audio;
+}
+
 Result<std::unique_ptr<av::Input>> open_sound(std::shared_ptr<const storage::Source> source,
-                                              int stream) {
+                                              int stream, bool look) {
   const Result<av::Library*> library = av::library();
   if (!library) return library.error();
   av::InputOptions wanted;
   wanted.kind = av::Kind::audio;
   wanted.stream = stream;
+  wanted.look = look;
   if (storage::is_url(source->name())) wanted.buffer = 1 << 18;
   return (*library)->open(std::move(source), wanted);
 }
@@ -312,7 +382,7 @@ Result<AudioInfo> audio_info(std::shared_ptr<const storage::Source> source, int 
   Result<std::optional<WavHeader>> wav = read_wav_header(*source);
   if (!wav) return std::move(wav).error();
   if (*wav && stream <= 0) return info_of(**wav);
-  Result<std::unique_ptr<av::Input>> input = open_sound(std::move(source), stream);
+  Result<std::unique_ptr<av::Input>> input = open_sound(std::move(source), stream, true);
   if (!input) return std::move(input).error();
   const av::StreamInfo& is = (*input)->stream();
   AudioInfo info;
@@ -332,36 +402,27 @@ Result<Audio> load_audio(std::shared_ptr<const storage::Source> source,
   Result<std::optional<WavHeader>> wav = read_wav_header(*source);
   if (!wav) return std::move(wav).error();
   if (*wav && wav_gives(**wav, options)) return load_wav(*source, **wav, options);
-  Result<std::unique_ptr<av::Input>> input = open_sound(source, options.stream);
+  Result<std::optional<Audio>> flac = load_flac(source, options);
+  if (!flac) return std::move(flac).error();
+  if (*flac) return in_form(**std::move(flac), options);
+  Result<std::unique_ptr<av::Input>> input = open_sound(source, options.stream, false);
   if (!input) return std::move(input).error();
   if ((*input)->stream().sample_rate <= 0) {
     return Error(Code::corrupt, "it has no sample rate").in_file(source->name());
   }
-  std::optional<Pass> pass(std::in_place, **input, options, source->name());
+  std::optional<Pass> pass(std::in_place, **input, options, source->name(), false);
   Result<bool> as_said = pass->run(false);
   if (!as_said) return std::move(as_said).error();
   if (!*as_said) {
-    (*input)->flush();
-    if (Status back = (*input)->rewind(); !back) return std::move(back).error();
-    pass.emplace(**input, options, source->name());
+    input = open_sound(source, options.stream, true);
+    if (!input) return std::move(input).error();
+    pass.emplace(**input, options, source->name(), true);
     as_said = pass->run(true);
     if (!as_said) return std::move(as_said).error();
   }
   Result<Audio> audio = pass->finish();
   if (!audio) return audio;
-  if (!options.select.empty()) {
-    Result<Tensor> some = selected(audio->samples, options.select);
-    if (!some) return std::move(some).error();
-    audio->samples = *std::move(some);
-  }
-  if (!options.channels_first) {
-    Result<Tensor> turned = options.dtype == DType::float32
-                                ? transposed<float>(audio->samples)
-                                : transposed<std::int16_t>(audio->samples);
-    if (!turned) return std::move(turned).error();
-    audio->samples = *std::move(turned);
-  }
-  return audio;
+  return in_form(*std::move(audio), options);
 }
 
 }  // namespace penstock::media

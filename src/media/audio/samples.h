@@ -38,7 +38,7 @@ class SampleBlock {
 
   // channels x samples, without a gap between rows. The block is used up.
   Result<Tensor> take() {
-    for (int c = 1; c < channels_; ++c) {
+    for (int c = 1; c < channels_ && size_ < capacity_; ++c) {
       std::memmove(base() + c * size_ * bytes(), row(c), std::size_t(size_ * bytes()));
     }
     if (!memory_.raw()) return Tensor::empty(dtype_, {channels_, 0});

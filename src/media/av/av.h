@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 2;
+inline constexpr int kInterface = 3;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -38,6 +38,9 @@ struct InputOptions {
   int threads = 1;  // of the decoder
   std::int64_t max_pixels = kMaxPixels;
   int buffer = 64 * 1024;  // bytes that are read at a time
+  // Packets are looked at even where the header says all that a decoder needs: it may be wrong, and
+  // not say how long the sound is.
+  bool look = true;
 };
 
 struct StreamInfo {
@@ -47,7 +50,8 @@ struct StreamInfo {
   double tick = 0;        // seconds of one unit of pts and dts
   std::int64_t tick_num = 0, tick_den = 1;
   std::int64_t start = kNoTime;
-  double duration = 0;  // what the container says, in seconds; 0: nothing
+  double duration = 0;          // what the container says, in seconds; 0: nothing
+  bool exact_duration = false;  // to the sample
   // Video.
   std::int64_t width = 0, height = 0;  // as stored
   double rate = 0;                     // mean frames per second as the container says; 0: nothing
@@ -74,6 +78,7 @@ struct Packet {
   bool discard = false;  // decoded and not shown: an edit list cuts it off
   bool hidden = false;   // never shown: it is only there to be referred to
   bool corrupt = false;  // the container says that it is damaged, or it ends early
+  bool celt = false;     // Opus: coded without SILK, whose decoder never forgets
 };
 
 // Of a picture: what a conversion has to know.
@@ -192,6 +197,19 @@ class Input {
   virtual Result<std::unique_ptr<Resampler>> resampler(const SampleForm& form) = 0;
 };
 
+// A FLAC file that is as it should be, read by libFLAC, which is faster than FFmpeg and gives the
+// same integers.
+class FlacFile {
+ public:
+  virtual ~FlacFile() = default;
+  int sample_rate = 0, channels = 0, bits = 0;
+  std::int64_t samples = 0;  // of each channel
+  // Samples `first` to `first + count`, a row a channel: float32, or int16. False: something is
+  // wrong with the file, and FFmpeg must be asked what it is.
+  virtual bool read(std::int64_t first, std::int64_t count, bool floating,
+                    std::uint8_t* const* rows) = 0;
+};
+
 class Library {
  public:
   virtual ~Library() = default;
@@ -199,6 +217,8 @@ class Library {
   virtual std::string version() const = 0;  // "5.1.6: avcodec 59.37.100, ..."
   virtual Result<std::unique_ptr<Input>> open(std::shared_ptr<const storage::Source> source,
                                               const InputOptions& options) = 0;
+  // Null: this is no such file, or libFLAC is not part of this build.
+  virtual std::unique_ptr<FlacFile> open_flac(std::shared_ptr<const storage::Source> source) = 0;
   // A FLAC file of interleaved samples, each in the upper `bits` (16 or 24) of its 32.
   virtual Result<std::vector<std::byte>> encode_flac(std::span<const std::int32_t> samples,
                                                      int channels, int sample_rate, int bits) = 0;

@@ -26,6 +26,7 @@ SOUNDS = {
     "stream.aac": "-c:a aac",
     "aac.ts": "-c:a aac",
     "opus.opus": "-c:a libopus -b:a 64k -ar 48000",
+    "silk.opus": "-c:a libopus -b:a 20k -application voip -ar 48000",
     "opus.webm": "-c:a libopus -ar 48000",
     "vorbis.ogg": "-c:a libvorbis -q:a 3",
     "vorbis.webm": "-c:a libvorbis",

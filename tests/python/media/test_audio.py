@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from clips import ffmpeg
 from penstock import io
 from sounds import SECONDS, SOUNDS, Sounds, decoded
 
@@ -24,6 +25,98 @@ def test_whole_and_parts_are_those_of_a_full_decode(name: str, sounds: Sounds) -
         assert np.array_equal(part, expected), (start, length)
     rest = io.load_audio(path, start=1.7)
     assert np.array_equal(rest, whole[:, round(1.7 * rate) :])
+
+
+WINDOWS = ("s16.wav", "lossless.flac", "variable.mp3", "aac.m4a", "opus.opus", "vorbis.ogg")
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_two_hundred_windows_of_a_second_are_those_of_a_full_decode(
+    name: str, sounds: Sounds
+) -> None:
+    path = sounds(name)
+    whole, chance = decoded(path), np.random.default_rng(9)
+    rate = 48000 if name.startswith("opus") else 44100
+    for start in chance.uniform(0, SECONDS - 1, 200):
+        first = round(start * rate)
+        part = io.load_audio(path, start, 1.0)
+        assert np.array_equal(part, whole[:, first : round((start + 1) * rate)]), start
+
+
+MP3S = {
+    "low": "-b:a 32k",
+    "high": "-b:a 320k",
+    "worst": "-q:a 9",
+    "best": "-q:a 0",
+    "half_rate": "-b:a 8k -ar 16000 -ac 1",
+    "half_rate_stereo": "-b:a 64k -ar 22050",
+    "quarter_rate": "-b:a 8k -ar 8000 -ac 1",
+    "no_info": "-b:a 128k -write_xing 0",
+    "tags": "-b:a 128k -id3v2_version 3 -write_id3v1 1 -metadata title=x",
+    "no_reservoir": "-reservoir 0 -b:a 96k",
+}
+
+
+@pytest.mark.parametrize("name", MP3S)
+def test_mp3_of_every_kind_is_what_ffmpeg_gives(name: str, sounds: Sounds, tmp_path: Path) -> None:
+    path = str(tmp_path / "one.mp3")
+    ffmpeg("-i", sounds("s16.wav"), *MP3S[name].split(), path)
+    whole = io.load_audio(path)
+    expected = decoded(path, len(whole))
+    assert np.array_equal(whole, expected)
+    chance, rate = np.random.default_rng(2), whole.sample_rate
+    for start in chance.uniform(0, SECONDS - 0.5, 20):
+        part = io.load_audio(path, start, 0.4)
+        assert np.array_equal(part, expected[:, round(start * rate) : round((start + 0.4) * rate)])
+        assert part.damaged == 0
+
+
+def test_mp3_with_other_bytes_between_its_frames_is_read_by_ffmpeg(
+    sounds: Sounds, tmp_path: Path
+) -> None:
+    data = Path(sounds("constant.mp3")).read_bytes()
+    whole = io.load_audio(data)
+    for name, odd in {
+        "hole": data[:20_000] + bytes(700) + data[20_000:],
+        "cut": data[:30_000],
+        "behind": data + b"something else" * 20,
+        "wrong": data[:20_000] + bytes(100) + data[20_100:],
+    }.items():
+        path = tmp_path / f"{name}.mp3"
+        path.write_bytes(odd)
+        got = io.load_audio(path, on_error="partial")
+        assert np.array_equal(got, decoded(str(path))), name
+        part = io.load_audio(path, 0.2, 0.5, on_error="partial")
+        assert np.array_equal(part, whole[:, 8820:30870]), name
+
+
+@pytest.mark.parametrize("form", ["s16", "s32"])
+def test_flac_is_the_same_in_every_type_and_layout(
+    form: str, sounds: Sounds, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "one.flac")
+    ffmpeg("-i", sounds("s24.wav"), "-sample_fmt", form, path)
+    expected = decoded(path)
+    assert np.array_equal(io.load_audio(path), expected)
+    assert np.array_equal(io.load_audio(path, channels=[1], layout="TC"), expected[1:].T)
+    words = np.frombuffer(ffmpeg("-i", path, "-f", "s16le", "-"), np.int16).reshape(-1, 2).T
+    assert np.abs(io.load_audio(path, dtype="int16").astype(int) - words).max() <= 1
+    mono = io.load_audio(path, channels=1)
+    assert np.allclose(mono[0], expected.mean(0), atol=1e-6)
+    tail = io.load_audio(path, start=3.9, duration=5)
+    assert np.array_equal(tail, expected[:, round(3.9 * 44100) :])
+    with pytest.raises(IndexError, match="ends before"):
+        io.load_audio(path, start=9)
+
+
+def test_damage_in_flac_is_counted(sounds: Sounds) -> None:
+    data = bytearray(Path(sounds("lossless.flac")).read_bytes())
+    for at in range(50_000, 50_040):
+        data[at] ^= 0x5A
+    got = io.load_audio(bytes(data))
+    assert got.damaged > 0
+    with pytest.raises(ValueError, match="damaged"):
+        io.load_audio(bytes(data), strict=True)
 
 
 def test_info_says_what_the_sound_is(sounds: Sounds) -> None:

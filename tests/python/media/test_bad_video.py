@@ -40,6 +40,17 @@ def test_the_extension_does_not_matter(clips: Clips, tmp_path: Path) -> None:
     assert np.array_equal(io.Video(wrong)[5], decoded(clips("vp9.webm"))[5])
 
 
+def test_an_mp4_without_its_tables_is_damaged(whole: bytes, clips: Clips, sounds: Sounds) -> None:
+    tables_behind = Path(clips("h264.mp4")).read_bytes()
+    for load, data in (
+        (io.load_video, tables_behind[: len(tables_behind) // 2]),
+        (io.load_video, whole[: whole.index(b"moov") - 4]),
+        (io.load_audio, Path(sounds("aac.m4a")).read_bytes()[:4000]),
+    ):
+        with pytest.raises(ValueError, match="corrupt"):
+            load(data)
+
+
 def test_a_file_that_ends_early_names_frame_and_time(whole: bytes, clips: Clips) -> None:
     cut = whole[: len(whole) * 6 // 10]
     expected = decoded(clips("h264.mp4"))

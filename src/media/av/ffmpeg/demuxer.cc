@@ -23,6 +23,20 @@ void fill_in_flac(const AVFormatContext& format, AVCodecParameters& is) {
   av_channel_layout_default(&is.ch_layout, (info[12] >> 1 & 7) + 1);
 }
 
+// Of sounds: may the decoder give another rate than the header says?
+bool sound_suffices(const AVFormatContext& format, const AVCodecParameters& is) {
+  if (is.sample_rate <= 0 || is.ch_layout.nb_channels <= 0) return false;
+  switch (is.codec_id) {
+    case AV_CODEC_ID_OPUS:
+      return starts_with(format.iformat->name, "ogg");
+    case AV_CODEC_ID_AAC:  // plain (type 2); bands may be added (SBR) without a word to low rates
+      return starts_with(format.iformat->name, "mov,") && is.extradata_size >= 2 &&
+             is.extradata[0] >> 3 == 2 && is.sample_rate > 24000;
+    default:
+      return false;
+  }
+}
+
 // Does the container's header say all that a decoder has to know? Else packets must be looked at.
 bool header_suffices(const AVFormatContext& format, const AVCodecParameters& is) {
   if (starts_with(format.iformat->name, "flac")) {
@@ -66,6 +80,18 @@ bool is_hidden(const AVPacket& packet, AVCodecID codec) {
   const int at = profile == 3 ? 2 : 3;  // the bit that says: show one that is there already
   const bool existing = (first >> at & 1) != 0;
   return !existing && (first >> (at - 2) & 1) == 0;
+}
+
+// How many samples an Opus packet holds, by its first two bytes; 0: they make no sense.
+std::int64_t opus_samples(const AVPacket& packet) {
+  if (packet.size < 1) return 0;
+  const unsigned first = packet.data[0], kind = first >> 3, count = first & 3;
+  const std::int64_t frame = kind >= 16        ? 120 << (kind & 3)
+                             : kind >= 12      ? 480 << (kind & 1)
+                             : (kind & 3) == 3 ? 2880
+                                               : 480 << (kind & 3);
+  if (count < 3) return frame * (count == 0 ? 1 : 2);
+  return packet.size < 2 ? 0 : frame * (packet.data[1] & 63);
 }
 
 int rotation_of(const AVStream& stream) {
@@ -117,6 +143,8 @@ void Demuxer::close() noexcept {
   packet_.reset();
   if (format_ != nullptr) avformat_close_input(&format_);
   stream_ = nullptr;
+  parameters_ = nullptr;
+  mp3_.reset();
   io_.reset();
 }
 
@@ -126,8 +154,11 @@ Status Demuxer::open() {
   if (source_->size() == 0) {
     return Error(Code::corrupt, "the file is empty").in_file(source_->name());
   }
-  io_ = std::make_unique<SourceIo>(source_, options_.buffer);
   packet_.reset(av_packet_alloc());
+  if (options_.kind == Kind::audio && !options_.look && options_.stream <= 0) {
+    if (open_mp3()) return {};
+  }
+  io_ = std::make_unique<SourceIo>(source_, options_.buffer);
   format_ = avformat_alloc_context();
   if (io_->context() == nullptr || packet_ == nullptr || format_ == nullptr) {
     return Error(Code::out_of_memory, "no memory for a demuxer");
@@ -135,7 +166,7 @@ Status Demuxer::open() {
   format_->pb = io_->context();
   format_->flags |= AVFMT_FLAG_CUSTOM_IO;
   format_->io_open = &Demuxer::refuse;
-  const int opened = avformat_open_input(&format_, "", nullptr, nullptr);
+  const int opened = avformat_open_input(&format_, "", sniff(*source_), nullptr);
   if (opened < 0) {
     if (opened == AVERROR_INVALIDDATA && messages_.first.empty() && !io_->exhausted()) {
       return Error(Code::corrupt, "this is no video or audio file that FFmpeg knows")
@@ -146,13 +177,61 @@ Status Demuxer::open() {
   return choose_stream();
 }
 
+// A plain MP3 file is read without FFmpeg's demuxer.
+bool Demuxer::open_mp3() {
+  mp3_ = std::make_unique<Mp3Frames>(source_);
+  own_.reset(avcodec_parameters_alloc());
+  if (own_ == nullptr || packet_ == nullptr || !mp3_->open()) {
+    mp3_.reset();
+    return false;
+  }
+  const Mp3Header& is = mp3_->first();
+  own_->codec_type = AVMEDIA_TYPE_AUDIO;
+  own_->codec_id = AV_CODEC_ID_MP3;
+  own_->sample_rate = is.sample_rate;
+  av_channel_layout_default(&own_->ch_layout, is.channels);
+  parameters_ = own_.get();
+  tick_ = {1, is.sample_rate};
+  info_ = {};
+  info_.container = info_.codec = "mp3";
+  info_.tick_num = 1;
+  info_.tick_den = info_.sample_rate = is.sample_rate;
+  info_.tick = 1.0 / is.sample_rate;
+  info_.channels = is.channels;
+  info_.frame_size = is.samples;
+  info_.duration = double(mp3_->samples()) * info_.tick;
+  info_.exact_duration = mp3_->knows_samples();
+  return true;
+}
+
+// What is strange has no samples: who reads on must look at the stream.
+bool Demuxer::read_mp3(Packet& packet) {
+  const Mp3Frames::Next next = mp3_->next(packet);
+  if (next == Mp3Frames::Next::end) return false;
+  if (next == Mp3Frames::Next::strange) {
+    packet = {};
+    return true;
+  }
+  packet_->data = const_cast<std::uint8_t*>(mp3_->data());  // the decoder makes a copy
+  packet_->size = int(packet.size);
+  packet_->pts = packet_->dts = packet.pts;
+  packet_->flags = AV_PKT_FLAG_KEY;
+  return true;
+}
+
 Status Demuxer::choose_stream() {
   const bool video = options_.kind == Kind::video;
   const AVMediaType type = video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO;
   int number = av_find_best_stream(format_, type, options_.stream, -1, nullptr, 0);
-  if (number >= 0) fill_in_flac(*format_, *format_->streams[number]->codecpar);
-  // A stream whose codec shows only in its packets is found after a look at these.
-  if (number < 0 || !header_suffices(*format_, *format_->streams[number]->codecpar)) {
+  bool looks =
+      true;  // a stream whose codec shows only in its packets is found after a look at these
+  if (number >= 0) {
+    AVCodecParameters& is = *format_->streams[number]->codecpar;
+    fill_in_flac(*format_, is);
+    looks =
+        !header_suffices(*format_, is) && (video || options_.look || !sound_suffices(*format_, is));
+  }
+  if (looks) {
     io_->begin_call();
     const int looked = avformat_find_stream_info(format_, nullptr);
     if (looked < 0) return failed(looked, "read its streams");
@@ -164,6 +243,10 @@ Status Demuxer::choose_stream() {
     const std::string what = video ? "video" : "audio";
     if (format_->nb_streams == 0 && !messages_.first.empty()) {
       return failed(AVERROR_INVALIDDATA, "find a stream in it");
+    }
+    if (format_->nb_streams == 0 && starts_with(format_->iformat->name, "mov,")) {
+      return Error(Code::corrupt, "its table of contents (moov) is missing: the file is cut off")
+          .in_file(source_->name());
     }
     return Error(Code::invalid_argument,
                  options_.stream < 0
@@ -190,6 +273,8 @@ Status Demuxer::choose_stream() {
 
 void Demuxer::describe() {
   const AVCodecParameters& is = *stream_->codecpar;
+  parameters_ = &is;
+  tick_ = stream_->time_base;
   info_ = {};
   info_.number = stream_->index;
   info_.container = format_->iformat->name;
@@ -223,6 +308,7 @@ void Demuxer::describe() {
 }
 
 Result<bool> Demuxer::read(Packet& packet) {
+  if (mp3_ != nullptr) return read_mp3(packet);
   const Listening listening(messages_);
   do {
     av_packet_unref(packet_.get());
@@ -245,6 +331,8 @@ Result<bool> Demuxer::read(Packet& packet) {
   packet.corrupt = (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
   if (options_.kind == Kind::audio) {
     measure(packet);
+    packet.celt = stream_->codecpar->codec_id == AV_CODEC_ID_OPUS && packet_->size > 0 &&
+                  packet_->data[0] >> 3 >= 16;
     return true;
   }
   packet.hidden = !io_->blank() && is_hidden(*packet_, stream_->codecpar->codec_id);
@@ -254,7 +342,9 @@ Result<bool> Demuxer::read(Packet& packet) {
 // How many samples the packet holds, and how many of them are padding.
 void Demuxer::measure(Packet& packet) const {
   AVCodecParameters& is = *stream_->codecpar;
-  packet.samples = av_get_audio_frame_duration2(&is, packet_->size);
+  packet.samples = is.codec_id == AV_CODEC_ID_OPUS
+                       ? opus_samples(*packet_)
+                       : av_get_audio_frame_duration2(&is, packet_->size);
   if (packet.samples <= 0) {
     packet.samples = av_rescale_q(packet_->duration, stream_->time_base, {1, is.sample_rate});
   }

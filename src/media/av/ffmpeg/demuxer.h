@@ -8,6 +8,8 @@
 #include "media/av/ffmpeg/headers.h"
 #include "media/av/ffmpeg/io.h"
 #include "media/av/ffmpeg/log.h"
+#include "media/av/ffmpeg/mp3_frames.h"
+#include "media/av/ffmpeg/sniff.h"
 
 namespace penstock::media::av {
 
@@ -22,8 +24,8 @@ class Demuxer {
 
   Status open();
   const StreamInfo& info() const noexcept { return info_; }
-  const AVCodecParameters& parameters() const noexcept { return *stream_->codecpar; }
-  AVRational tick() const noexcept { return stream_->time_base; }
+  const AVCodecParameters& parameters() const noexcept { return *parameters_; }
+  AVRational tick() const noexcept { return tick_; }
 
   Result<bool> read(Packet& packet);
   AVPacket& packet() noexcept { return *packet_; }  // the one last read
@@ -35,6 +37,8 @@ class Demuxer {
  private:
   void close() noexcept;
   Status choose_stream();
+  bool open_mp3();
+  bool read_mp3(Packet& packet);
   void describe();
   void measure(Packet& packet) const;
   Error failed(int code, const char* doing);
@@ -45,6 +49,10 @@ class Demuxer {
   std::unique_ptr<SourceIo> io_;
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
+  const AVCodecParameters* parameters_ = nullptr;  // the stream's
+  AVRational tick_{};
+  std::unique_ptr<Mp3Frames> mp3_;  // in place of the format
+  ParametersPtr own_;               // of that
   PacketPtr packet_;
   StreamInfo info_;
   Messages messages_;

@@ -33,6 +33,7 @@ struct FreeBy {
 using PacketPtr = std::unique_ptr<AVPacket, FreeBy<av_packet_free>>;
 using FramePtr = std::unique_ptr<AVFrame, FreeBy<av_frame_free>>;
 using CodecPtr = std::unique_ptr<AVCodecContext, FreeBy<avcodec_free_context>>;
+using ParametersPtr = std::unique_ptr<AVCodecParameters, FreeBy<avcodec_parameters_free>>;
 using SwrPtr = std::unique_ptr<SwrContext, FreeBy<swr_free>>;
 
 struct SwsFree {

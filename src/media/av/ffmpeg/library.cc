@@ -6,6 +6,7 @@
 #include "media/av/ffmpeg/decoder.h"
 #include "media/av/ffmpeg/demuxer.h"
 #include "media/av/ffmpeg/flac.h"
+#include "media/av/ffmpeg/flac_file.h"
 #include "media/av/ffmpeg/pixels.h"
 #include "media/av/ffmpeg/recovery.h"
 #include "media/av/ffmpeg/sounds.h"
@@ -101,6 +102,9 @@ class FfmpegLibrary final : public Library {
     auto input = std::make_unique<FfmpegInput>(std::move(source), options);
     if (Status opened = input->open(); !opened) return std::move(opened).error();
     return std::unique_ptr<Input>(std::move(input));
+  }
+  std::unique_ptr<FlacFile> open_flac(std::shared_ptr<const storage::Source> source) override {
+    return open_flac_file(std::move(source));
   }
   Result<std::vector<std::byte>> encode_flac(std::span<const std::int32_t> samples, int channels,
                                              int sample_rate, int bits) override {

@@ -1,6 +1,7 @@
 #include "media/av/ffmpeg/sounds.h"
 
 #include <array>
+#include <cstring>
 
 #include "media/av/ffmpeg/log.h"
 
@@ -47,6 +48,39 @@ class SwrResampler final : public Resampler {
   const AVFrame& frame_;
 };
 
+// Samples that are already as they were asked for.
+class PlainCopy final : public Resampler {
+ public:
+  explicit PlainCopy(const AVFrame& frame) : frame_(frame) {}
+
+  std::int64_t room(std::int64_t samples) const override { return samples; }
+
+  Result<std::int64_t> convert(std::int64_t first, std::int64_t count, std::uint8_t* const* into,
+                               std::int64_t room) override {
+    if (count > room || frame_.format != AV_SAMPLE_FMT_FLTP) {
+      return Error(Code::unsupported, "the form of the samples changes");
+    }
+    for (int i = 0; i < frame_.ch_layout.nb_channels; ++i) {
+      const auto* const from = reinterpret_cast<const float*>(frame_.extended_data[i]) + first;
+      std::memcpy(into[i], from, std::size_t(count) * sizeof(float));
+    }
+    return count;
+  }
+
+  Result<std::int64_t> finish(std::uint8_t* const*, std::int64_t) override {
+    return std::int64_t{0};
+  }
+
+ private:
+  const AVFrame& frame_;
+};
+
+bool is_as_wanted(const AVFrame& frame, const SampleForm& form) {
+  return frame.format == AV_SAMPLE_FMT_FLTP && form.floating && form.planar &&
+         (form.sample_rate == 0 || form.sample_rate == frame.sample_rate) &&
+         (form.channels == 0 || form.channels == frame.ch_layout.nb_channels);
+}
+
 std::int64_t little_endian(const std::uint8_t* four) {
   return std::int64_t(four[0]) | std::int64_t(four[1]) << 8 | std::int64_t(four[2]) << 16 |
          std::int64_t(four[3]) << 24;
@@ -75,6 +109,9 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
   const Listening listening(messages);
   if (frame.ch_layout.nb_channels > kMostChannels) {
     return Error(Code::unsupported, "more than 64 channels");
+  }
+  if (is_as_wanted(frame, form)) {
+    return std::unique_ptr<Resampler>(std::make_unique<PlainCopy>(frame));
   }
   AVChannelLayout from{}, to{};
   if (frame.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC) {

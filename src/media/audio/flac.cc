@@ -1,0 +1,59 @@
+#include "media/audio/flac.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "media/audio/samples.h"
+#include "media/av/load.h"
+
+namespace penstock::media {
+namespace {
+
+bool is_flac(const storage::Source& source) {
+  std::array<std::byte, 4> mark{};
+  return source.size() > 64 && source.read(0, mark) &&
+         std::memcmp(mark.data(), "fLaC", mark.size()) == 0;
+}
+
+}  // namespace
+
+Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Source>& source,
+                                       const AudioOptions& options) {
+  const std::optional<Audio> nothing;
+  // Over a network FFmpeg's reads are the fewer ones.
+  if (options.stream > 0 || storage::is_url(source->name()) || !is_flac(*source)) return nothing;
+  const Result<av::Library*> library = av::library();
+  if (!library) return library.error();
+  const std::unique_ptr<av::FlacFile> file = (*library)->open_flac(source);
+  if (file == nullptr) return nothing;
+  if (options.sample_rate > 0 && options.sample_rate != file->sample_rate) return nothing;
+  if (options.channels > 0 && options.channels != file->channels) return nothing;
+  for (const int one : options.select) {
+    if (one < 0 || one >= file->channels) return nothing;
+  }
+  const double rate = file->sample_rate;
+  const std::int64_t first = std::llround(options.start * rate);
+  std::int64_t end = file->samples;
+  if (options.duration) {
+    end = std::min<std::int64_t>(end, std::llround((options.start + *options.duration) * rate));
+  }
+  // A header may tell of more than there is; so much memory is not asked for on its word.
+  const bool likely = (end - first) / 4096 < std::int64_t(source->size());
+  if (first >= end || !likely) return nothing;
+  SampleBlock block(options.dtype, file->channels);
+  auto rows = block.room(end - first);
+  if (!rows) return std::move(rows).error();
+  const bool floating = options.dtype == DType::float32;
+  if (!file->read(first, end - first, floating, rows->data())) return nothing;
+  block.took(end - first);
+  Result<Tensor> samples = block.take();
+  if (!samples) return std::move(samples).error();
+  Audio audio;
+  audio.sample_rate = file->sample_rate;
+  audio.start = double(first) / rate;
+  audio.samples = *std::move(samples);
+  return std::optional<Audio>(std::move(audio));
+}
+
+}  // namespace penstock::media
