@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +45,8 @@ def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:
         raise PlanError("filter: the dataset is endless; filter before repeat()")
     if wants_rng(fn):
         raise PlanError("filter: an early filter is the same in each epoch and has no rng")
+    from concurrent.futures import ThreadPoolExecutor
+
     keep = np.zeros(size, bool)
     loop = EventLoop()
 

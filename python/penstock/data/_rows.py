@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.data._arrays import viewer
 from penstock.data._plan import Filter, Map, PlanError, ViewRows
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 def name_of(fn: Callable[..., Any]) -> str:
@@ -48,6 +50,8 @@ class EventLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, coroutine: Any) -> Any:
+        import asyncio  # not before it is needed: it is large
+
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -72,6 +76,8 @@ class EventLoop:
 
     @staticmethod
     def _stop(loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
+
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.call_soon(loop.stop)

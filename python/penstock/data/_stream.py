@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 from collections.abc import Iterator
@@ -61,6 +60,8 @@ def items(node: Node, epoch: int) -> Iterator[Any]:
 
 def names_digest(node: Node) -> str:
     """Of the files it is read from, relative to the folder that holds them all; "": of none."""
+    import hashlib
+
     names = source_of(node).names
     root = os.path.commonprefix(names).rfind("/") + 1  # noqa: RUF071
     text = "\n".join(name[root:] for name in names)

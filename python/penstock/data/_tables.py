@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from penstock import _core
@@ -77,6 +76,8 @@ class Table:
     """What is known of the files once they are open: columns, groups of rows, which rows count."""
 
     def __init__(self, source: OpenTables) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         _arrow.need_pyarrow()
         self._source = source
         reader = _arrow.ParquetReader if source.format == "parquet" else _arrow.ArrowReader

@@ -22,7 +22,6 @@ from penstock.data._rows import name_of
 from penstock.data._sizes import parse_bytes
 from penstock.data._token import Token
 from penstock.data.dataset import Dataset
-from penstock.pipeline._stats import from_engine, table
 
 _LOG = logging.getLogger("penstock.data")
 _KEPT_ERRORS = 10_000
@@ -213,6 +212,8 @@ class Loader:
         """``"stages"`` of the epoch that runs, or of the last one: as `Pipeline.stats()` gives
         them. ``"memory"`` in bytes, the number of ``"errors"``.
         """
+        from penstock.pipeline._stats import from_engine  # not before it is asked for: it is large
+
         iteration = self._iteration() if self._iteration is not None else None
         run = iteration.run if iteration is not None else None
         if run is not None:
@@ -227,6 +228,8 @@ class Loader:
 
     def __str__(self) -> str:
         """The stages as a table, as print(pipeline) shows them."""
+        from penstock.pipeline._stats import table
+
         stages = self.stats()["stages"]
         head = f"Loader of {self.dataset!r}"
         return f"{head}\n{table(stages)}" if stages else head

@@ -312,3 +312,16 @@ except KeyboardInterrupt:
 """
     done = run_script(script)
     assert done.stdout.strip() == "interrupted", done.stderr
+
+
+def test_a_loader_needs_neither_an_event_loop_nor_the_pipeline_package():
+    # They would add ten megabytes, and a third to the time of the import.
+    program = """if True:
+        import sys
+        import penstock as ps
+        list(ps.from_list([1, 2]).shuffle().map(dict).batch(2).loader())
+        large = ("asyncio", "hashlib", "concurrent.futures.thread", "penstock.pipeline")
+        print([name for name in large if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
