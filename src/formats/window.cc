@@ -6,7 +6,6 @@
 namespace penstock::formats {
 namespace {
 
-constexpr std::size_t kSmallestStep = 4 << 10;
 constexpr std::uint64_t kReadThrough = 4 << 10;  // less than this is read, not skipped
 
 }  // namespace
@@ -32,6 +31,8 @@ Result<std::span<const std::byte>> Window::load(std::uint64_t offset, std::size_
       block_.filled = 0;
       step_ = 0;
     }
+    first_ =
+        std::max(first_, std::size_t(std::min<std::uint64_t>(end - block_.base, kLargestFirst)));
     if (Status status = make_room(end); !status) return status.error();
     if (Status status = fill(end); !status) return status.error();
   }
@@ -99,7 +100,7 @@ Status Window::fill(std::uint64_t end) {
     if (failure_) return *failure_;
     const std::size_t missing = std::size_t(end - block_.end());
     std::size_t wanted = block_.memory.size() - block_.filled;
-    step_ = std::clamp(step_ * 2, kSmallestStep, block_size_);
+    step_ = std::clamp(step_ * 2, first_, block_size_);
     wanted = std::min(wanted, std::max(step_, missing));
     const Result<std::size_t> count =
         stream_->read(block_.memory.bytes().subspan(block_.filled, wanted));

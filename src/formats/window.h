@@ -35,7 +35,8 @@ class Window {
         pool_(&pool),
         block_size_(std::size_t(std::clamp<std::uint64_t>(stream.size().value_or(block),
                                                           std::uint64_t(4) << 10, block))),
-        step_(reading == Reading::all ? block_size_ : 0) {}
+        step_(reading == Reading::all ? block_size_ : 0),
+        first_(reading == Reading::all ? kLargestFirst : kSmallestFirst) {}
 
   // Bytes [offset, offset + size), fewer at the end of the stream. Valid until the next call, or
   // for as long as their memory is held. An Error comes again with every call that needs more.
@@ -89,7 +90,9 @@ class Window {
   storage::Stream* stream_;
   BufferPool* pool_;
   std::size_t block_size_;
-  std::size_t step_;  // how much was read the last time; twice as much is next
+  static constexpr std::size_t kSmallestFirst = 512, kLargestFirst = std::size_t(4) << 10;
+  std::size_t step_;   // how much was read the last time; twice as much is next
+  std::size_t first_;  // how much is read after a leap: what was needed after others
 
   Block block_;
   std::vector<Block> older_;  // with bytes that are still kept; mostly none
