@@ -1,4 +1,4 @@
-// Steps that decode clips, added to the plan of a dataset.
+// Steps that decode clips, and native ops on arrays, added to the plan of a dataset.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "finish.h"
 #include "image_request.h"
+#include "native_op.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -65,6 +66,48 @@ void add_audio(PlanBuilder& plan, std::string field, const AudioOptions& options
   plan.add(must(data::audio_step(std::move(work))));
 }
 
+// Ops on the array of a field, one after the other. Those that draw are numbered from `ordinal` on.
+class OpStep final : public data::RowStep {
+ public:
+  OpStep(std::string field, std::vector<NativeOp> ops, std::uint32_t ordinal)
+      : field_(std::move(field)), ops_(std::move(ops)), ordinal_(ordinal) {}
+
+  std::string name() const override { return "apply " + field_; }
+
+  Status run(const data::RowTask& task, data::Row& row) const override {
+    data::Value* value = row.find(field_);
+    const Tensor* array = value != nullptr ? std::get_if<Tensor>(value) : nullptr;
+    if (array == nullptr) {
+      return Error(Code::invalid_argument,
+                   "apply: field '" + field_ + "' holds no array; there are: " + row.names());
+    }
+    Tensor now = *array;
+    std::uint32_t number = ordinal_;
+    for (const NativeOp& op : ops_) {
+      Result<Tensor> made = op.on_array(
+          now, RandomStream(task.key, task.position, op.random ? number++ : std::uint32_t{0}));
+      if (!made) {
+        return Error(made.error().code(),
+                     "apply " + op.name + " to '" + field_ + "': " + made.error().message());
+      }
+      now = *std::move(made);
+    }
+    row.set(field_, std::move(now));
+    return {};
+  }
+
+ private:
+  std::string field_;
+  std::vector<NativeOp> ops_;
+  std::uint32_t ordinal_;
+};
+
+void add_ops(PlanBuilder& plan, std::string field, std::vector<NativeOp> ops,
+             std::uint32_t ordinal) {
+  plan.heavy = true;
+  plan.add(std::make_shared<OpStep>(std::move(field), std::move(ops), ordinal));
+}
+
 }  // namespace
 
 void bind_data_media(nb::module_& m) {
@@ -73,6 +116,8 @@ void bind_data_media(nb::module_& m) {
         "finish"_a.none(), "Frames of a clip; see penstock.data.Dataset.decode_video.");
   m.def("add_audio_step", &add_audio, "plan"_a, "field"_a, "options"_a, "random_start"_a,
         "ordinal"_a, "rate"_a, "Samples of a file; see penstock.data.Dataset.decode_audio.");
+  m.def("add_op_step", &add_ops, "plan"_a, "field"_a, "ops"_a, "ordinal"_a,
+        "Native ops on an array; see penstock.data.Dataset.apply.");
 }
 
 }  // namespace penstock::bindings

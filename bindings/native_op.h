@@ -10,7 +10,9 @@
 #include <optional>
 #include <string>
 
+#include "penstock/random.h"
 #include "penstock/stage.h"
+#include "penstock/tensor.h"
 
 namespace penstock::bindings {
 
@@ -24,6 +26,9 @@ struct NativeOp {
   std::function<nanobind::object(nanobind::handle item, std::optional<std::uint64_t> position,
                                  nanobind::object out)>
       alone;
+  // The same on a row of a dataset; empty: not an op on arrays.
+  std::function<Result<Tensor>(const Tensor& array, RandomStream random)> on_array;
+  bool random = false;  // does it draw?
 };
 
 }  // namespace penstock::bindings

@@ -232,6 +232,8 @@ void bind_pipeline(nb::module_& m) {
   nb::class_<NativeOp>(m, "NativeOp", "A function that pipelines run without the GIL.")
       .def_ro("name", &NativeOp::name)
       .def_ro("takes_tensors", &NativeOp::takes_tensors)
+      .def_ro("random", &NativeOp::random)
+      .def_prop_ro("on_rows", [](const NativeOp& op) { return bool(op.on_array); })
       .def(
           "__call__",
           [](const NativeOp& op, nb::handle item, std::optional<std::uint64_t> position,

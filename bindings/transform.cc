@@ -109,6 +109,10 @@ NativeOp native_op(ImageOp made, const RandomKey& key = RandomKey(0, 0),
   NativeOp native;
   native.name = op->name;
   native.takes_tensors = true;
+  native.random = op->random;
+  native.on_array = [op](const Tensor& array, RandomStream random) {
+    return transformed(*op, array, random);
+  };
   native.step = [op, key, operation](Context& ctx) {
     const Tensor* array = tensor_in(ctx.item());
     if (array == nullptr) {

@@ -14,6 +14,7 @@ from penstock.data._clips import add_audio, add_video
 from penstock.data._placing import Placing
 from penstock.data._plan import (
     CHANNELS,
+    Apply,
     ArrayRows,
     Arrays,
     Batch,
@@ -48,8 +49,8 @@ from penstock.data._plan import (
     ViewRows,
     WidenTokens,
     Zip,
-    is_python,
     leaves,
+    sees_arrays,
 )
 from penstock.data._rows import Call, EventLoop, default_concurrency, wants_rng
 from penstock.data._tables import open_source as open_table_source
@@ -209,7 +210,7 @@ def make_rows(
         first = steps[0] if steps else None
         wanted = first.concurrency if isinstance(first, Map) else None
         plan.native.fetch(fetcher(node), wanted or default_concurrency(threads))
-    last_call = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
+    last_call = max((i for i, step in enumerate(steps) if sees_arrays(step)), default=-1)
     placing = Placing()
     placing.begin(plan.native, node, steps, batch)
     for i, step in enumerate(steps):
@@ -341,6 +342,9 @@ def _add(
         add_video(native, step, first, slot)
     elif isinstance(step, DecodeAudio):
         add_audio(native, step, ordinal.take() if step.random else 0)
+    elif isinstance(step, Apply):
+        numbers = [ordinal.take() for op in step.ops if op.random]
+        _core.add_op_step(native, step.field, list(step.ops), numbers[0] if numbers else 0)
     elif isinstance(step, Decode):
         for field, kind in step.fields:
             native.decode(field, kind)

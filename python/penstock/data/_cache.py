@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock import _core
 from penstock.data._plan import (
+    Apply,
     Cached,
     DecodeAudio,
     DecodeImage,
@@ -57,7 +58,7 @@ def _check(leaf: Leaf, steps: Sequence[Step]) -> None:
     for step in steps:
         if is_python(step):
             raise PlanError("cache: put map() and filter() after cache()")
-        if isinstance(step, DecodeImage | DecodeVideo | DecodeAudio) and step.random:
+        if isinstance(step, DecodeImage | DecodeVideo | DecodeAudio | Apply) and step.random:
             raise PlanError(
                 "cache: a random crop, flip or choice would be the same in each epoch; put it "
                 "after cache(), which then keeps the files' bytes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.data._plan import (
+    Apply,
     ArrayRows,
     Arrays,
     Cached,
@@ -128,6 +129,8 @@ def step(one: Step) -> str:
     if isinstance(one, DecodeAudio):
         said = [(name, value) for name, value in one.options if value is not None]
         return f"decode_audio({', '.join([one.field, *(f'{k}={v}' for k, v in said)])})"
+    if isinstance(one, Apply):
+        return f"apply({', '.join([one.field, *(op.name for op in one.ops)])})"
     if isinstance(one, Map):
         return f"map({name_of(one.fn)})"
     assert isinstance(one, Filter)

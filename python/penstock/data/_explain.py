@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.data import _describe
-from penstock.data._plan import Batch, DecodeImage, DecodeVideo, Items, Stream, is_python, leaves
+from penstock.data._plan import (
+    Batch,
+    DecodeImage,
+    DecodeVideo,
+    Items,
+    Stream,
+    is_python,
+    leaves,
+    sees_arrays,
+)
 from penstock.data._ranks import Rank, from_environment
 from penstock.data._rows import name_of
 
@@ -54,7 +63,7 @@ def _rows(dataset: Dataset) -> list[str]:
     if any(isinstance(leaf.source, Items | Stream) for leaf in leaves(dataset._node)):
         lines.append("python  fetch items")
         chain = []
-    last_call = max((i for i, one in enumerate(dataset._steps) if is_python(one)), default=-1)
+    last_call = max((i for i, one in enumerate(dataset._steps) if sees_arrays(one)), default=-1)
     for i, step in enumerate(dataset._steps):
         words = _describe.step(step)
         if (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from penstock import _core
 from penstock.data._plan import (
+    Apply,
     Cached,
     Decode,
     DecodeAudio,
@@ -61,6 +62,8 @@ def after(fields: Fields, steps: Sequence[Step]) -> Fields:
             need(fields, [step.field], "decode_video")
             added = [name for name in (step.damaged, step.indices) if name is not None]
             fields = [*fields, *(name for name in added if name not in fields)]
+        elif isinstance(step, Apply):
+            need(fields, [step.field], "apply")
         elif isinstance(step, DecodeAudio):
             need(fields, [step.field], "decode_audio")
             if step.rate is not None and step.rate not in fields:

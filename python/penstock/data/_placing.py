@@ -17,8 +17,8 @@ from penstock.data._plan import (
     Select,
     Step,
     TableRows,
-    is_python,
     leaves,
+    sees_arrays,
 )
 
 
@@ -40,7 +40,7 @@ class Placing:
         if not steps or not isinstance(steps[0], TableRows) or batch is None:
             return
         rest = steps[1:]
-        if not _is_one_table(node) or any(is_python(step) for step in rest):
+        if not _is_one_table(node) or any(sees_arrays(step) for step in rest):
             return
         table = steps[0]
         columns = _fields.after(list(table.names), rest) or []

@@ -1,11 +1,14 @@
 """What a dataset is made of, as plain immutable values: where records come from, in which order,
-and what is done to a row. Everything here pickles if the user's own functions and arrays do."""
+and what is done to a row. Everything here pickles if the user's own functions and arrays do;
+native ops do not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
+
+from penstock._core import NativeOp
 
 
 class PlanError(ValueError):
@@ -120,6 +123,16 @@ class DecodeAudio:
 
 
 @dataclass(frozen=True)
+class Apply:
+    field: str
+    ops: tuple[NativeOp, ...]
+
+    @property
+    def random(self) -> bool:
+        return any(op.random for op in self.ops)
+
+
+@dataclass(frozen=True)
 class Map:
     fn: Callable[..., Any]
     concurrency: int | None = None
@@ -143,6 +156,7 @@ Step: TypeAlias = (
     | DecodeImage
     | DecodeVideo
     | DecodeAudio
+    | Apply
     | Map
     | Filter
 )
@@ -153,6 +167,11 @@ CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 def is_python(step: Step) -> bool:
     """Does the step call Python? Then it splits the chain of native work."""
     return isinstance(step, Map | Filter | ViewRows)
+
+
+def sees_arrays(step: Step) -> bool:
+    """What comes before it must be in the row, not in the batch already."""
+    return is_python(step) or isinstance(step, Apply)
 
 
 def is_row_work(step: Step) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from penstock._core import NativeOp
 from penstock.data import _describe, _fields
 from penstock.data._base import Plan
 from penstock.data._build import cached_leaf
@@ -26,6 +27,7 @@ from penstock.data._images import image_step
 from penstock.data._join import joined
 from penstock.data._options import LoaderOptions
 from penstock.data._plan import (
+    Apply,
     Batch,
     Cached,
     Concat,
@@ -391,6 +393,27 @@ class Dataset(Plan):
             "stream": stream,
         }
         return self._worked(audio_step(name, start, rate, options))
+
+    def apply(self, field: str, *ops: NativeOp) -> Dataset:
+        """Native ops of :mod:`penstock.ops` on the array of a field, one after the other.
+
+        They run on the loader's threads, without Python. Ops that draw ask the loader's seed, the
+        epoch and the sample's position; their own `seed` and `epoch` are for pipelines.
+
+        >>> import numpy as np
+        >>> import penstock as ps
+        >>> sounds = ps.from_arrays(sound=np.ones((4, 1600), np.float32))
+        >>> louder = sounds.apply("sound", ps.ops.fix_length(800), ps.ops.gain(20))
+        >>> [batch["sound"].shape for batch in louder.batch(2).loader()]
+        [(2, 800), (2, 800)]
+        """
+        self._before_batch("apply")
+        for op in ops:
+            if not isinstance(op, NativeOp) or not op.on_rows:
+                raise PlanError(f"apply: {op!r} is not an op on arrays; functions go to map()")
+        if not ops:
+            raise PlanError("apply: say which ops")
+        return self._worked(Apply(field, ops))
 
     def map(
         self, fn: Callable[..., Any], concurrency: int | None = None, executor: Any = None

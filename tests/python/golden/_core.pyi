@@ -155,6 +155,12 @@ class NativeOp:
     @property
     def takes_tensors(self) -> bool: ...
 
+    @property
+    def random(self) -> bool: ...
+
+    @property
+    def on_rows(self) -> bool: ...
+
     def __call__(self, item: Any, *, position: int | None = None, out: Any = None) -> Any:
         """The same for one item, here and now, without the GIL."""
 
@@ -671,6 +677,9 @@ def add_video_step(plan: RowPlan, field: str, request: ImageRequest, frames: int
 
 def add_audio_step(plan: RowPlan, field: str, options: AudioOptions, random_start: bool, ordinal: int, rate: str) -> None:
     """Samples of a file; see penstock.data.Dataset.decode_audio."""
+
+def add_op_step(plan: RowPlan, field: str, ops: Sequence[NativeOp], ordinal: int) -> None:
+    """Native ops on an array; see penstock.data.Dataset.apply."""
 
 def start_trace(slices: int) -> None:
     """Records the last slices of each thread."""

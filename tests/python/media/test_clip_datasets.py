@@ -140,3 +140,64 @@ def test_sounds_are_padded_cut_or_taken_at_random(sounds: Sounds) -> None:
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
     assert SECONDS > 2
+
+
+def _sounds(sounds: Sounds, count: int = 6) -> ps.Dataset:
+    names = ("s16.wav", "lossless.flac", "constant.mp3")
+    return ps.from_list([{"sound": sounds(names[i % 3]), "label": i} for i in range(count)])
+
+
+def test_ops_on_sounds_are_native_steps(sounds: Sounds) -> None:
+    mel = ps.ops.mel_spectrogram(44100, 1024, 512, n_mels=40, db=True)
+    cut = ps.ops.fix_length(22050, "center")
+    ds = _sounds(sounds).decode_audio("sound", channels=1).apply("sound", cut, ps.ops.gain(-6), mel)
+    said = ds.batch(3).explain()
+    assert "apply(sound, fix_length, gain, mel_spectrogram)" in said
+    batches = list(ds.batch(3).loader(threads=2))
+    assert [batch["sound"].shape for batch in batches] == [(3, 1, 40, 44)] * 2
+    for i, row in enumerate(np.concatenate([batch["sound"] for batch in batches])):
+        whole = io.load_audio(_sounds(sounds)[i]["sound"], channels=1)
+        assert np.array_equal(row, mel(ps.ops.gain(-6)(cut(whole))))
+    assert np.array_equal(ds[4]["sound"], batches[1]["sound"][1])
+
+
+def test_ops_that_draw_depend_on_seed_epoch_and_position(sounds: Sounds) -> None:
+    part = ps.ops.fix_length(2000, "random")
+    ds = _sounds(sounds).decode_audio("sound", channels=1).apply("sound", part).batch(6)
+
+    def first(**options: int) -> np.ndarray:
+        return next(iter(ds.loader(**options)))["sound"]  # type: ignore[arg-type]
+
+    one = first(threads=1, seed=3)
+    assert np.array_equal(one, first(threads=2, seed=3))
+    assert not np.array_equal(one, first(threads=2, seed=4))
+    assert not np.array_equal(one[0], one[3])  # the same file at another position
+    arrays = ps.from_arrays(x=np.ones((4, 100), np.float32))
+    with pytest.raises(ValueError, match="same in each epoch"):
+        arrays.apply("x", part).cache()
+
+
+def test_ops_on_decoded_images_come_before_the_batch(shard: str) -> None:
+    ds = ps.open(shard).select("mp4").decode_video("mp4", num_frames=1, size=(24, 32))
+    assert "-> slot" in ds.batch(2).explain()
+    pictures = ps.from_arrays(image=np.arange(4 * 8 * 6 * 3, dtype=np.uint8).reshape(4, 8, 6, 3))
+    flipped = pictures.apply("image", ps.ops.flip("horizontal"))
+    got = np.concatenate([batch["image"] for batch in flipped.batch(2).loader()])
+    expected = np.stack([sample["image"][:, ::-1] for sample in pictures])
+    assert np.array_equal(got, expected)
+
+
+def test_what_is_no_op_or_no_array_is_refused(sounds: Sounds) -> None:
+    ds = _sounds(sounds)
+    with pytest.raises(ValueError, match="not an op on arrays"):
+        ds.apply("sound", lambda x: x)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not an op on arrays"):
+        ds.apply("sound", ps.ops.decode_image())
+    with pytest.raises(ValueError, match="say which ops"):
+        ds.apply("sound")
+    with pytest.raises(ValueError, match="no field 'x'"):
+        ps.from_arrays(y=np.ones((2, 4), np.float32)).apply("x", ps.ops.gain(1)).batch(2).loader()
+    with pytest.raises(ValueError, match="field 'sound' holds no array"):
+        list(ds.apply("sound", ps.ops.gain(1)).batch(2).loader())
+    with pytest.raises(ValueError, match="gain to 'sound'"):
+        list(ds.decode_audio("sound", dtype="int16").apply("sound", ps.ops.gain(1)).loader())
