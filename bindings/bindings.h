@@ -15,6 +15,7 @@ void bind_image(nanobind::module_& m);
 void bind_npy(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);
 void bind_sound_ops(nanobind::module_& m);
+void bind_storage(nanobind::module_& m);
 void bind_tfrecord(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
 void bind_transform(nanobind::module_& m);

@@ -20,7 +20,6 @@
 #include "penstock/tensor.h"
 #include "released.h"
 #include "storage/expand.h"
-#include "storage/source.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -173,32 +172,6 @@ nb::list read_many(const OpenRecords& opened, const std::vector<std::uint64_t>& 
     all.append(as_dict(records[i]));
   }
   return all;
-}
-
-// ---- bytes of a file or a URL
-
-nb::object read_range(const std::string& name, std::uint64_t offset, std::uint64_t size) {
-  std::optional<Result<std::shared_ptr<const storage::Source>>> source;
-  {
-    const Released released;
-    source.emplace(storage::open_source(name));
-  }
-  const std::shared_ptr<const storage::Source> file = must(*std::move(source));
-  if (offset > file->size() || size > file->size() - offset) {
-    raise(Error(Code::out_of_range,
-                "there are " + std::to_string(file->size()) + " bytes; the range goes beyond them")
-              .in_file(name));
-  }
-  const nb::object bytes =
-      checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
-  Status status;
-  {
-    const Released released;
-    status = file->read(offset, {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(bytes.ptr())),
-                                 static_cast<std::size_t>(size)});
-  }
-  must(status);
-  return bytes;
 }
 
 // ---- tars from front to back
@@ -390,9 +363,6 @@ void bind_formats(nb::module_& m) {
                 "max_member: int = 1073741824, threads: int = 0, verify: bool = True, "
                 "mmap: bool = False) -> Records"),
         "Opens files, and indexes what needs it.");
-  m.def("read_range", &read_range, "name"_a, "offset"_a, "size"_a,
-        nb::sig("def read_range(name: str, offset: int, size: int) -> bytes"),
-        "See penstock.io.read_range.");
   m.def(
       "expand", [](const std::vector<std::string>& names) { return must(storage::expand(names)); },
       "names"_a, "Names with their patterns expanded.");

@@ -45,6 +45,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_video(m);
   penstock::bindings::bind_audio(m);
   penstock::bindings::bind_formats(m);
+  penstock::bindings::bind_storage(m);
   penstock::bindings::bind_tfrecord(m);
   penstock::bindings::bind_npy(m);
   penstock::bindings::bind_data(m);

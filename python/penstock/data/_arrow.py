@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from penstock import _core
 from penstock.data._plan import PlanError
+from penstock.data._remote_file import RemoteBytes, RemoteFile, is_url
 
 Kept = bytes
 """Numbers of rows, as uint32; empty: all of them."""
@@ -37,14 +39,34 @@ class Reader(Protocol):
         """(number, rows, rows that count) of each group that has such rows."""
 
 
+class _Place:
+    """Where a file is: on a disk, or on a server."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.remote = RemoteBytes(name) if is_url(name) else None
+        self._stamp = (0, 0) if self.remote else _stamp(name)
+
+    @property
+    def size(self) -> int:
+        return self.remote.size if self.remote else os.path.getsize(self.name)
+
+    def open(self) -> Any:
+        """What pyarrow takes, for one thread; the file must be the one that was opened."""
+        if self.remote:
+            return RemoteFile(self.remote)
+        _unchanged(self.name, self._stamp)
+        return self.name
+
+
 class ParquetReader:
     def __init__(self, name: str, verify: bool) -> None:
         import pyarrow.parquet as parquet
 
         self.name, self._verify = name, verify
-        self._stamp = _stamp(name)
+        self._place = _Place(name)
         with _naming(name):
-            file = parquet.ParquetFile(name)
+            file = parquet.ParquetFile(self._place.open())
             self._metadata = file.metadata
             self.schema = file.schema_arrow
         self.rows = self._metadata.num_rows
@@ -54,11 +76,13 @@ class ParquetReader:
     def read(self, group: int, columns: Sequence[str]) -> Any:
         import pyarrow.parquet as parquet
 
-        _unchanged(self.name, self._stamp)
         # A reader of its own for each call, since one is not for several threads. The footer is
-        # not read again.
+        # not read again. From a server the columns come together, in few requests.
         with parquet.ParquetFile(
-            self.name, metadata=self._metadata, page_checksum_verification=self._verify
+            self._place.open(),
+            metadata=self._metadata,
+            page_checksum_verification=self._verify,
+            pre_buffer=self._place.remote is not None,
         ) as file:
             return file.read_row_group(group, columns=list(columns), use_threads=False)
 
@@ -79,7 +103,8 @@ class ParquetReader:
         from pyarrow.fs import LocalFileSystem
 
         with _naming(self.name):
-            made = pyarrow.dataset.ParquetFileFormat().make_fragment(self.name, LocalFileSystem())
+            system = None if self._place.remote else LocalFileSystem()
+            made = pyarrow.dataset.ParquetFileFormat().make_fragment(self._place.open(), system)
             return [group.id for group in made.subset(expression).row_groups]
 
 
@@ -90,43 +115,47 @@ class ArrowReader:
         import pyarrow as pa
 
         self.name = name
-        self._stamp = _stamp(name)
+        self._place = _Place(name)
         self._stream: list[Any] = []
-        with open(name, "rb") as file:
-            begin = file.read(6)
+        begin = _core.read_range(name, 0, min(6, self._place.size))
         if begin.startswith(b"FEA1"):
             raise NotImplementedError(
                 f"{name} is Feather of the first version: write it anew with pyarrow.feather"
             )
         with _naming(name):
             if begin == b"ARROW1":
-                reader = pa.ipc.open_file(name)
+                reader = pa.ipc.open_file(self._place.open())
                 self.schema = reader.schema
                 narrow = pa.ipc.IpcReadOptions(
                     use_threads=False, included_fields=_narrowest(self.schema)
                 )
-                counting = pa.ipc.open_file(name, options=narrow)
+                counting = pa.ipc.open_file(self._place.open(), options=narrow)
                 self._sizes = [
                     counting.get_batch(i).num_rows for i in range(reader.num_record_batches)
                 ]
+            elif self._place.remote:
+                raise NotImplementedError(
+                    f"{name} has Arrow's stream format, which is read from local disks only: copy "
+                    "it, or write it as a file (pyarrow.ipc.new_file)"
+                )
             else:  # its batches are found by walking through it, and stay mapped
                 stream = pa.ipc.open_stream(pa.memory_map(name))
                 self.schema = stream.schema
                 self._stream = list(stream)
                 self._sizes = [batch.num_rows for batch in self._stream]
-        self.rows, self.bytes = sum(self._sizes), os.path.getsize(name)
+        self.rows, self.bytes = sum(self._sizes), self._place.size
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         import pyarrow as pa
 
-        _unchanged(self.name, self._stamp)
         tops = [name for name in self.schema.names if _has(columns, name)]
+        place = self._place.open()
         if self._stream:
             batch = self._stream[group].select(tops)
         else:
             numbers = [self.schema.get_field_index(name) for name in tops]
             options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=numbers)
-            with pa.ipc.open_file(self.name, options=options) as reader:
+            with pa.ipc.open_file(place, options=options) as reader:
                 batch = reader.get_batch(group)
         batch.validate()
         return pa.Table.from_batches([batch])

@@ -52,10 +52,6 @@ def _files_of(names: tuple[str, ...], format: str) -> list[str]:
     """A folder stands for the files in it."""
     ending = (".parquet", ".parq") if format == "parquet" else (".feather", ".arrow")
     files = []
-    if any("://" in name for name in names):
-        raise NotImplementedError(
-            "Parquet and Arrow files are read from local disks, not from web servers: copy them"
-        )
     for name in _core.expand(list(names)):
         if os.path.isdir(name):
             found = sorted(

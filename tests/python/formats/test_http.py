@@ -366,3 +366,77 @@ def test_records_of_several_files_come_together(
     wanted = [550, 3, 120, 230, 340, 450, 3]
     assert [int(one) for one in records[wanted]] == wanted
     assert crowd.most >= 4
+
+
+def write_tables(root: Path) -> Any:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.feather as feather
+    import pyarrow.parquet as parquet
+
+    rows = np.arange(20_000)
+    table = pa.table(
+        {
+            "x": rows,
+            "name": [f"row {i}" for i in rows],
+            "large": np.random.default_rng(0).random(len(rows)),
+        }
+    )
+    parquet.write_table(table, root / "t.parquet", row_group_size=2000, compression="none")
+    feather.write_feather(table, root / "t.feather", chunksize=2000)
+    with pa.ipc.new_stream(root / "stream.arrow", table.schema) as writer:
+        writer.write_table(table)
+    return table
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
+def test_tables_are_read_from_a_server(
+    through: Callable[[Any], Proxy], root: Path, name: str
+) -> None:
+    write_tables(root)
+    proxy = through(lambda number: "503" if number % 20 == 3 else None)
+    url = f"http://127.0.0.1:{proxy.port}/{name}"
+    for ds, wanted in [
+        (ps.open(url), ps.open(root / name)),
+        (ps.open(url).shuffle(seed=2), ps.open(root / name).shuffle(seed=2)),
+        (ps.open(url, filter=[("x", ">", 17_990)]), ps.open(root / name).skip(17_991)),
+    ]:
+        assert len(ds) == len(wanted)
+        for got, local in zip(ds.batch(700).loader(), wanted.batch(700).loader(), strict=True):
+            assert np.array_equal(got["x"], local["x"])
+            assert np.array_equal(got["large"], local["large"])
+            assert got["name"] == local["name"]
+
+
+def test_a_group_of_rows_is_few_requests(through: Callable[[Any], Proxy], root: Path) -> None:
+    write_tables(root)
+    proxy = through(lambda number: None)
+    ds = ps.open(f"http://127.0.0.1:{proxy.port}/t.parquet")
+    before = proxy.requests
+    assert ds[5000]["name"] == "row 5000"
+    assert proxy.requests - before <= 2
+    before = proxy.requests
+    some = ps.open(f"http://127.0.0.1:{proxy.port}/t.parquet", filter=[("x", "==", 3)])
+    assert len(some) == 1
+    assert proxy.requests - before <= 5  # nine groups are not touched
+
+
+def test_a_table_that_changes_on_the_server_is_noticed(url: str, root: Path) -> None:
+    table = write_tables(root)
+    import pyarrow.parquet as parquet
+
+    ds = ps.open(f"{url}/t.parquet")
+    assert ds[3]["x"] == 3
+    parquet.write_table(table.slice(5), root / "t.parquet", row_group_size=2000)
+    os.utime(root / "t.parquet", (3, 3))
+    with pytest.raises(OSError, match=r"changed on the server|another size"):
+        ds[9000]
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
+        ps.open(f"{url}/none.parquet")
+
+
+def test_what_is_not_read_from_servers_is_said(url: str, root: Path) -> None:
+    write_tables(root)
+    with pytest.raises(NotImplementedError, match=r"stream\.arrow has Arrow's stream format"):
+        ps.open(f"{url}/stream.arrow")
+    with pytest.raises(NotImplementedError, match="HDF5"):
+        ps.open(f"{url}/x.h5")

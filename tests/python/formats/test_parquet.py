@@ -319,8 +319,6 @@ def test_what_does_not_fit_together(tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", pa.table({"x": ["1"]}), "parquet")
     with pytest.raises(PlanError, match=r"column 'x' is int64 in the first file; in .*b.parquet"):
         ps.open(str(tmp_path / "*.parquet"))
-    with pytest.raises(NotImplementedError, match="from local disks"):
-        ps.open("http://127.0.0.1/x.parquet")
     with pytest.raises(PlanError, match="filter= is for Parquet"):
         ps.open(str(tmp_path), format="tar", filter=[("x", "=", 1)])
 

@@ -423,9 +423,6 @@ class Records:
 def open_records(names: list[str], format: str = '', fields: list[str] = [], checksums: bool = False, refresh: bool = False, write_index: bool = True, max_member: int = 1073741824, threads: int = 0, verify: bool = True, mmap: bool = False) -> Records:
     """Opens files, and indexes what needs it."""
 
-def read_range(name: str, offset: int, size: int) -> bytes:
-    """See penstock.io.read_range."""
-
 def expand(names: Sequence[str]) -> list[str]:
     """Names with their patterns expanded."""
 
@@ -444,6 +441,21 @@ class TarIterator:
 
 def iter_tar(source: Any, fields: list[str], max_member: int, errors: list[str] | None) -> TarIterator:
     """See penstock.io.iter_tar."""
+
+class ByteSource:
+    """A file or a URL: bytes at any offset, of the version that was opened."""
+
+    def __init__(self, name: str) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Without the GIL while they come; exactly so many, or an exception."""
+
+def read_range(name: str, offset: int, size: int) -> bytes:
+    """See penstock.io.read_range."""
 
 class TFRecordIterator:
     """Records of TFRecord files, from front to back."""
