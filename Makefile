@@ -2,7 +2,7 @@
 #   PYTHON=python3.12   the interpreter of a new .venv
 #   JOBS=2              parallel build jobs (all CPUs)
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint format bench fuzz wheel clean
+.PHONY: help setup tools build run test lint format bench fuzz wheel clean
 export PYTHON JOBS FUZZ_SECONDS
 
 help: ## show this list
@@ -12,6 +12,9 @@ setup: ## install missing Debian packages, make .venv
 	@scripts/install-deps
 	@scripts/setup-venv dev
 
+tools: setup ## and what only the tests and the linters use
+	@scripts/install-deps test
+
 build: setup ## build the library, its tests and the Python module
 	@scripts/build release
 
@@ -19,20 +22,20 @@ run: setup ## from a bare clone to the demo
 	@TARGET=_core_stub scripts/build release
 	@.venv/bin/penstock demo
 
-test: setup ## everything that must hold; ONLY="release lint" for some parts
+test: tools ## everything that must hold; ONLY="release lint" for some parts
 	@scripts/setup-venv dev test
 	@.venv/bin/python scripts/test.py $(ONLY)
 
-lint: build ## check form and types
+lint: build tools ## check form and types
 	@scripts/lint
 
-format: setup ## format C++ and Python
+format: tools ## format C++ and Python
 	@scripts/lint --fix
 
 bench: build ## run the C++ benchmarks; BENCH="permutation --benchmark_filter=x"
 	@scripts/bench $(BENCH)
 
-fuzz: setup ## fuzz each target for FUZZ_SECONDS (600); FUZZ="name" for one
+fuzz: tools ## fuzz each target for FUZZ_SECONDS (600); FUZZ="name" for one
 	@scripts/build fuzz
 	@scripts/fuzz $(FUZZ)
 

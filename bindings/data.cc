@@ -432,7 +432,10 @@ void bind_data(nb::module_& m) {
       .def("next", &next_batch, nb::sig("def next(self) -> tuple[typing.Any, ...] | None"))
       .def("stop", &DataRun::stop, "timeout"_a)
       .def(
-          "stats", [](const DataRun& run) { return stats_list(run.engine(), run.memory_wait()); },
+          "stats",
+          [](const DataRun& run) {
+            return stats_list(run.engine(), run.stats(), run.memory_wait());
+          },
           nb::sig("def stats(self) -> list[dict[str, typing.Any]]"));
 
   m.def(

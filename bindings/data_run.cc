@@ -190,6 +190,7 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
   options.budget = memory.budget;
   options.encoded = memory.encoded;
   options.memory_wait = memory_wait_;
+  options.traffic = traffic_;
   options.collator = memory.collator;
   options.calls = callers;
   if (streamed) {
@@ -248,6 +249,12 @@ data::BatchPtr DataRun::next() {
 std::optional<std::string> DataRun::stop(double timeout) {
   memory_wait_->end(engine::now_ns());
   return engine_->stop(timeout);
+}
+
+PipelineStats DataRun::stats() const {
+  PipelineStats stats = engine_->stats();
+  data::add_traffic(stats, *traffic_);
+  return stats;
 }
 
 double DataRun::memory_wait() const {

@@ -67,6 +67,7 @@ class DataRun {
   data::BatchPtr next();
   std::optional<std::string> stop(double timeout);
   const PyEngine& engine() const { return *engine_; }
+  PipelineStats stats() const;
   double memory_wait() const;  // seconds in which no batch could be begun for want of memory
 
   const std::vector<Kept>& kept() const { return kept_; }
@@ -75,6 +76,7 @@ class DataRun {
  private:
   std::vector<Kept> kept_;
   std::shared_ptr<data::MemoryWait> memory_wait_ = std::make_shared<data::MemoryWait>();
+  std::shared_ptr<data::Traffic> traffic_ = std::make_shared<data::Traffic>();
   std::unique_ptr<PyEngine> engine_;
 };
 

@@ -294,7 +294,7 @@ void bind_pipeline(nb::module_& m) {
           },
           "timeout"_a, "ended"_a)
       .def(
-          "stats", [](const PyEngine& engine) { return stats_list(engine); },
+          "stats", [](const PyEngine& engine) { return stats_list(engine, engine.stats()); },
           nb::sig("def stats(self) -> list[dict[str, typing.Any]]"))
       .def("fatal_failures", &fatal_failures,
            nb::sig("def fatal_failures(self) -> list[tuple[typing.Any, ...]]"));

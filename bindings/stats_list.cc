@@ -6,9 +6,8 @@ namespace nb = nanobind;
 
 namespace penstock::bindings {
 
-nb::list stats_list(const PyEngine& engine, double memory_wait) {
+nb::list stats_list(const PyEngine& engine, const PipelineStats& stats, double memory_wait) {
   nb::list all;
-  const PipelineStats stats = engine.stats();
   for (std::size_t i = 0; i < stats.stages.size(); ++i) {
     const StageStats& stage = stats.stages[i];
     nb::dict one;
@@ -19,6 +18,7 @@ nb::list stats_list(const PyEngine& engine, double memory_wait) {
     one["items_out"] = stage.items_out;
     one["dropped"] = stage.dropped;
     one["failures"] = stage.failures;
+    one["bytes"] = stage.bytes;
     one["tasks"] = stage.tasks;
     one["task_seconds"] = stage.task_seconds;
     one["mean"] = stage.mean_seconds;

@@ -9,6 +9,7 @@
 namespace penstock::bindings {
 
 // `memory_wait`: of a loader, see DataRun.
-nanobind::list stats_list(const PyEngine& engine, double memory_wait = 0);
+nanobind::list stats_list(const PyEngine& engine, const PipelineStats& stats,
+                          double memory_wait = 0);
 
 }  // namespace penstock::bindings

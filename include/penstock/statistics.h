@@ -16,6 +16,7 @@ struct StageStats {
   std::uint64_t items_out = 0;
   std::uint64_t dropped = 0;   // tasks that ended without an output
   std::uint64_t failures = 0;  // tasks that failed
+  std::uint64_t bytes = 0;     // what it has read or made, where that is known
 
   // One task (a row, for stages that fill batches), from start to end.
   std::uint64_t tasks = 0;

@@ -143,8 +143,10 @@ BatchPtr Admission::open() {
   bytes_ += fetch_bytes_;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].leaf == Place::kNone) continue;
+    const std::uint64_t bytes = plan_->sources[places[i].leaf]->bytes(places[i].record);
+    batch->encoded += bytes;
     if (!batch->fetched.empty() && batch->fetched[i].fetch != nullptr) continue;
-    bytes_ += static_cast<std::size_t>(plan_->sources[places[i].leaf]->bytes(places[i].record));
+    bytes_ += static_cast<std::size_t>(bytes);
   }
   return batch;
 }

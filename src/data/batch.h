@@ -52,7 +52,8 @@ struct Batch {
   std::uint64_t number = 0;  // of this rank, counted from where the run began
   std::uint64_t epoch = 0;
   BatchRows rows;
-  std::uint64_t length = 0;  // of the order; 0 if it is endless
+  std::uint64_t length = 0;   // of the order; 0 if it is endless
+  std::uint64_t encoded = 0;  // bytes of its records, as far as they are known
   std::vector<Place> places;
   std::vector<BatchRow> work;
   std::vector<std::uint32_t> reading;  // rows in the order in which they are read; empty: their own

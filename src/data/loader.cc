@@ -42,6 +42,29 @@ std::string name_of_reading(const LoaderPlan& plan, bool streamed) {
   return name.empty() ? "rows" : name;
 }
 
+constexpr char kCollate[] = "collate";
+
+std::uint64_t bytes_of(const Value& value) {
+  if (const auto* bytes = std::get_if<Bytes>(&value)) return bytes->bytes.size();
+  if (const auto* text = std::get_if<Text>(&value)) return text->bytes.size();
+  if (const auto* tensor = std::get_if<Tensor>(&value)) return tensor->nbytes();
+  return 0;
+}
+
+std::uint64_t bytes_of(const Batch& batch) {
+  std::uint64_t all = 0;
+  for (const Column& column : batch.columns) {
+    if (const auto* one = std::get_if<Tensor>(&column.values)) all += one->nbytes();
+    if (const auto* ragged = std::get_if<Ragged>(&column.values)) {
+      all += ragged->values.nbytes() + ragged->offsets.nbytes();
+    }
+    if (const auto* values = std::get_if<std::vector<Value>>(&column.values)) {
+      for (const Value& value : *values) all += bytes_of(value);
+    }
+  }
+  return all;
+}
+
 using RowFunction = std::function<void(Batch&, std::size_t)>;
 
 void add_row_stage(PipelineBuilder& builder, std::string name, int concurrency,
@@ -142,14 +165,18 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
       },
       {.queue_size = 1});
   if (plan->calls()) add_call_stages(builder, *plan, options, rows);
-  builder.pipe("collate",
-               [rows, plan, collator = options.collator](BatchPtr batch) {
-                 collator->finish(
-                     *batch, [&](std::size_t row) { return rows->name(*batch, row); },
-                     plan->placed);
-                 return batch;
-               },
-               {.queue_size = 1});
+  builder.pipe(
+      kCollate,
+      [rows, plan, collator = options.collator, traffic = options.traffic](BatchPtr batch) {
+        collator->finish(
+            *batch, [&](std::size_t row) { return rows->name(*batch, row); }, plan->placed);
+        if (traffic) {
+          traffic->read += batch->encoded;
+          traffic->made += bytes_of(*batch);
+        }
+        return batch;
+      },
+      {.queue_size = 1});
   if (options.on_batch) {
     builder.pipe("batch",
                  [on_batch = options.on_batch](BatchPtr batch) {
@@ -162,6 +189,14 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
                  {.queue_size = 1, .lane = options.calls});
   }
   builder.add_sink(std::max(1, options.prefetch));
+}
+
+void add_traffic(PipelineStats& stats, const Traffic& traffic) {
+  if (stats.stages.size() < 2) return;
+  stats.stages[1].bytes = traffic.read;  // behind the source
+  const auto collate = std::find_if(stats.stages.rbegin(), stats.stages.rend(),
+                                    [](const StageStats& one) { return one.name == kCollate; });
+  if (collate != stats.stages.rend()) collate->bytes = traffic.made;
 }
 
 }  // namespace penstock::data

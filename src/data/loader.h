@@ -48,6 +48,11 @@ class MemoryWait {
   std::atomic<std::int64_t> total_{0}, since_{0};
 };
 
+// Bytes of the batches that are finished. Written by `collate`, read by any thread.
+struct Traffic {
+  std::atomic<std::uint64_t> read{0}, made{0};  // encoded records; columns
+};
+
 struct RunOptions {
   Share share;
   std::uint64_t epoch = 0;
@@ -57,6 +62,7 @@ struct RunOptions {
   std::shared_ptr<BufferPool> budget;       // for slots, and what else is accounted for
   std::shared_ptr<BufferPool> encoded;      // for what is read: bounded by what was set aside
   std::shared_ptr<MemoryWait> memory_wait;  // may be empty
+  std::shared_ptr<Traffic> traffic;         // may be empty
   std::shared_ptr<Collator> collator;       // keeps the schema from run to run
   std::shared_ptr<Lane> calls;              // where calls run
   // Hands out batches whose rows are there already, in place of `admit`; runs on the lane for
@@ -67,5 +73,8 @@ struct RunOptions {
 
 // Adds all stages, the sink included. Items are BatchPtr.
 void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& options);
+
+// Writes the traffic of such a run into the statistics of its stages.
+void add_traffic(PipelineStats& stats, const Traffic& traffic);
 
 }  // namespace penstock::data

@@ -228,11 +228,11 @@ class Loader:
 
     def __str__(self) -> str:
         """The stages as a table, as print(pipeline) shows them."""
-        from penstock.pipeline._stats import table
+        from penstock.pipeline._stats import shown
 
         stages = self.stats()["stages"]
         head = f"Loader of {self.dataset!r}"
-        return f"{head}\n{table(stages)}" if stages else head
+        return f"{head}\n{shown(stages)}" if stages else head
 
     def progress(self) -> Iterator[Any]:
         """The batches, with a bar on standard error if that is a terminal; see `ps.progress`.

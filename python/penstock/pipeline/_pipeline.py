@@ -147,7 +147,7 @@ class Pipeline(Subscriptable):
         return self._run.stats()
 
     def __str__(self) -> str:
-        return f"{self._description}\n{_stats.table(self.stats())}"
+        return f"{self._description}\n{_stats.shown(self.stats())}"
 
     def _check_process(self) -> None:
         if self._process != os.getpid():

@@ -18,6 +18,8 @@ class StageStats:
     items_out: int = 0
     dropped: int = 0
     failures: int = 0
+    bytes: int = 0
+    """What it has read or made, where that is known: the stages of a loader that do so."""
     tasks: int = 0
     task_seconds: float = 0.0
     mean: float = 0.0
@@ -53,6 +55,11 @@ class StageStats:
     def throughput(self) -> float:
         """Items out per second."""
         return self.items_out / self.elapsed if self.elapsed > 0 else 0.0
+
+    @property
+    def at_work(self) -> float:
+        """How many of its tasks ran at once, on average: of ``concurrency`` that may."""
+        return self.task_seconds / self.elapsed if self.elapsed > 0 else 0.0
 
     def as_sink(self, requests: int, wait: float, readiness: float) -> StageStats:
         """The same as the record of a sink: what leaves it is what the consumer asked for."""
@@ -103,44 +110,50 @@ def _share(one: StageStats, seconds: float) -> str:
     return f"{seconds / one.elapsed:.0%}" if one.elapsed > 0 else "-"
 
 
+_HEAD = (
+    *("stage", "items/s", "MB/s", "p50", "p99", "at a time"),
+    *("waiting", "blocked", "queue", "GIL wait", "failed"),
+)
+
+
+def _row(one: StageStats) -> tuple[str, ...]:
+    if one.readiness is not None:
+        wait = _share(one, one.waiting)
+        blank = ("",) * 4
+        ready = f"ready {one.readiness:.0%}"
+        return (one.name, f"{one.throughput:,.0f}", *blank, wait, "", "", ready, "")
+    return (
+        one.name,
+        f"{one.throughput:,.0f}",
+        f"{one.bytes / one.elapsed / 1e6:,.1f}" if one.bytes and one.elapsed > 0 else "",
+        duration(one.p50),
+        duration(one.p99),
+        f"{one.at_work:.1f}/{one.concurrency}",
+        _share(one, one.waiting),
+        _share(one, one.blocked),
+        f"{one.queue_mean:.1f}/{one.queue_capacity}",
+        _share(one, one.gil_wait),
+        str(one.failures),
+    )
+
+
 def table(stats: Sequence[StageStats]) -> str:
-    """The stages as text, a line each."""
-    head = ("stage", "items/s", "p50", "p99", "waiting", "blocked", "queue", "GIL wait", "failed")
-    rows = [head]
-    for one in stats:
-        if one.readiness is None:
-            rows.append(
-                (
-                    one.name,
-                    f"{one.throughput:,.0f}",
-                    duration(one.p50),
-                    duration(one.p99),
-                    _share(one, one.waiting),
-                    _share(one, one.blocked),
-                    f"{one.queue_mean:.1f}/{one.queue_capacity}",
-                    _share(one, one.gil_wait),
-                    str(one.failures),
-                )
-            )
-        else:
-            ready = f"ready {one.readiness:.0%}"
-            rows.append(
-                (
-                    one.name,
-                    f"{one.throughput:,.0f}",
-                    "",
-                    "",
-                    _share(one, one.waiting),
-                    "",
-                    "",
-                    ready,
-                    "",
-                )
-            )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    """The stages as text, a line each. Bytes are shown where a stage knows of them."""
+    rows = [_HEAD, *map(_row, stats)]
+    if not any(one.bytes for one in stats):
+        rows = [(*row[:2], *row[3:]) for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def shown(stats: Sequence[StageStats]) -> str:
+    """The table, and in words what holds the others back."""
+    from penstock.insight import bottleneck  # which is built on this package
+
+    found = bottleneck(stats)
+    return table(stats) if found.kind == "unknown" else f"{table(stats)}\n{found}"

@@ -5,6 +5,7 @@ import time
 import xml.dom.minidom
 
 import pytest
+from penstock import io
 from penstock.insight import headspace
 from penstock.insight._headspace import _conclude
 from penstock.insight._measure import Phase
@@ -107,6 +108,8 @@ def test_the_plot_is_a_picture_with_all_steps(tmp_path):
     found.plot(str(tmp_path / "steps.svg"))
     drawn = xml.dom.minidom.parse(str(tmp_path / "steps.svg"))
     assert len(drawn.getElementsByTagName("circle")) == 200
+    found.plot(str(tmp_path / "steps.png"))
+    assert io.load_image(str(tmp_path / "steps.png"), mode="L").std() > 5  # not blank
     with pytest.raises(ValueError, match=r"\.svg or \.png"):
         found.plot(str(tmp_path / "steps.gif"))
 

@@ -1,5 +1,6 @@
 """The report: what is on the page, and how a browser takes it."""
 
+import html
 import shutil
 import subprocess
 import time
@@ -100,30 +101,54 @@ def test_a_history_stays_small_and_forgets_nothing():
     assert points == sorted(points)
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-@pytest.mark.parametrize("width", [1200, 390])
-def test_a_browser_shows_it_without_complaint(loader, tmp_path, width):
-    for _ in loader:
-        pass
-    loader.report(str(tmp_path / "report.html"))
-    picture = tmp_path / "page.png"
+def chromium(page, folder, *options):
+    """Opens the page; gives what the browser printed on standard output. No word of complaint."""
     done = subprocess.run(
         [
             "chromium",
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"--window-size={width},1200",
-            f"--screenshot={picture}",
-            (tmp_path / "report.html").as_uri(),
+            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+            *("--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}"),
+            *options,
+            page.as_uri(),
         ],
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0
+    assert done.returncode == 0, done.stderr
     assert "CONSOLE" not in done.stderr
-    shown = io.load_image(str(picture), mode="RGB")
-    assert shown.shape[1] == width
+    return done.stdout
+
+
+@pytest.fixture
+def browser():
+    if shutil.which("chromium") is None:
+        pytest.skip("chromium is not installed")
+    return chromium
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
+def test_a_browser_shows_it_without_complaint(loader, tmp_path, browser, width, dark):
+    found = headspace(loader, lambda batch: time.sleep(0.001), batches=8, phases=2)
+    for _ in loader:
+        pass
+    page, picture = tmp_path / "report.html", tmp_path / "page.png"
+    report(str(page), loader, headspace=found)
+    # In a frame as wide as the window of a phone or a desk, which tells how wide the page wants to
+    # be: more than that would have to be scrolled sideways.
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        f'<body style="margin:0"><iframe width="{width}" height="1200" style="border:0" '
+        f'srcdoc="{html.escape(page.read_text())}" onload="document.title = '
+        'this.contentDocument.documentElement.scrollWidth"></iframe></body>'
+    )
+    size, scheme = "--window-size=1200,1200", f"--blink-settings=preferredColorScheme={1 - dark}"
+    dom = browser(frame, tmp_path, size, scheme, "--hide-scrollbars", "--dump-dom")
+    assert f"<title>{width}</title>" in dom
+    dom = browser(page, tmp_path, size, scheme, "--dump-dom")
+    for element in ("verdict", "headspace", "stages", "errors"):
+        assert f'id="{element}"' in dom
+    browser(frame, tmp_path, size, scheme, "--hide-scrollbars", f"--screenshot={picture}")
+    shown = io.load_image(str(picture), mode="L")[:, :width]
+    assert (shown[2, 2] < 100) == dark
+    assert shown.std() > 5  # not blank

@@ -6,6 +6,7 @@ import time
 import xml.dom.minidom
 
 import pytest
+from penstock import io
 from penstock.insight import plot_profile, scaling
 from penstock.pipeline import ProfileResult, profile_pipeline
 from penstock.pipeline._profile import ProfileStats
@@ -52,6 +53,8 @@ def test_a_real_profile_of_a_stage_that_sleeps():
 
 def test_the_picture_has_every_point_and_marks_where_it_stops(tmp_path):
     results = [profile("<a>", {4: 400, 1: 100}), profile("b", {32: 50, 8: 100, 1: 100})]
+    plot_profile(str(tmp_path / "profile.png"), results, cores=4)
+    assert io.load_image(str(tmp_path / "profile.png"), mode="L").std() > 5  # not blank
     found = plot_profile(str(tmp_path / "profile.svg"), results, cores=4)
     assert [one.stage for one in found] == ["<a>", "b"]
     drawn = xml.dom.minidom.parse(str(tmp_path / "profile.svg"))

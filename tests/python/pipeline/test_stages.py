@@ -396,6 +396,8 @@ def test_stats_say_what_happened():
     text = str(pipeline)
     assert "odd[2]" in text
     assert "GIL wait" in text
+    assert "at a time" in text
+    assert "MB/s" not in text  # no stage knows of bytes
     assert "ready" in text
 
 
