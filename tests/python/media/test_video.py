@@ -1,5 +1,6 @@
 """Every frame of every clip is the one that a decode from the beginning gives."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -186,3 +187,19 @@ def test_indices_that_are_not_there_are_refused(clips: Clips) -> None:
         with pytest.raises(IndexError, match=f"it has {COUNT}"):
             video[wrong]
     assert len(video[[]]) == 0
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "open_gop.mp4", "hevc.mp4", "vp9.mp4", "vp8.webm"])
+def test_a_decoder_that_has_seen_another_clip_gives_the_same_frames(
+    name: str, clips: Clips
+) -> None:
+    expected = decoded(clips(name))
+    data = Path(clips(name)).read_bytes()
+    for other in ("h264.mp4", name):
+        io.sample_video(clips(other), indices=[len(expected) // 2, 3])
+        with contextlib.suppress(ValueError):
+            io.load_video(data[: len(data) * 2 // 3])
+        with contextlib.suppress(ValueError):
+            io.load_video(data[:2000] + bytes(300) + data[2300:])
+        assert np.array_equal(io.load_video(clips(name)), expected)
+        assert np.array_equal(io.sample_video(clips(name), indices=[7])[0], expected[7])

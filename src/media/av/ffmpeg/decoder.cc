@@ -1,7 +1,10 @@
 #include "media/av/ffmpeg/decoder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "media/av/ffmpeg/spare.h"
 
 namespace penstock::media::av {
 namespace {
@@ -24,29 +27,58 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
   if (codec == nullptr) {
     return Error(Code::unsupported, "this FFmpeg has no decoder for " + info.codec).in_file(name);
   }
-  context_.reset(avcodec_alloc_context3(codec));
   frame_.reset(av_frame_alloc());
-  if (context_ == nullptr || frame_ == nullptr ||
-      avcodec_parameters_to_context(context_.get(), &parameters) < 0) {
+  if (frame_ == nullptr) return Error(Code::out_of_memory, "no memory for a decoder");
+  SpareDecoder spare = take_decoder(parameters, options_);
+  used_ = spare.context != nullptr;
+  if (used_) {
+    context_ = std::move(spare.context);
+    opened_with_ = std::move(spare.parameters);
+    delay_ = spare.delay;
+  } else if (Status made = make(parameters, codec, info); !made) {
     context_.reset();
+    if (made.error().code() == Code::corrupt && !messages.first.empty()) {
+      return Error(Code::corrupt, made.error().message() + ": " + messages.first).in_file(name);
+    }
+    return std::move(made).error().in_file(name);
+  }
+  context_->pkt_timebase = tick;
+  context_->max_pixels = options_.max_pixels;
+  skips_exactly_ = may_skip(parameters.codec_id, info);
+  expect_reorder(reorder_);
+  return {};
+}
+
+Status Decoder::make(const AVCodecParameters& parameters, const AVCodec* codec,
+                     const StreamInfo& info) {
+  context_.reset(avcodec_alloc_context3(codec));
+  if (context_ == nullptr || avcodec_parameters_to_context(context_.get(), &parameters) < 0) {
     return Error(Code::out_of_memory, "no memory for a decoder");
   }
   context_->thread_count = std::max(options_.threads, 1);
-  context_->pkt_timebase = tick;
   context_->max_pixels = options_.max_pixels;
   context_->err_recognition = AV_EF_CRCCHECK;
   // Padding is left out by who knows where a part begins.
   if (options_.kind == Kind::audio) context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
   if (const int opened = avcodec_open2(context_.get(), codec, nullptr); opened < 0) {
-    context_.reset();
     return Error(opened == AVERROR(ENOMEM) ? Code::out_of_memory : Code::corrupt,
-                 "the " + info.codec + " decoder cannot be opened: " +
-                     (messages.first.empty() ? words_of(opened) : messages.first))
-        .in_file(name);
+                 "the " + info.codec + " decoder cannot be opened: " + words_of(opened));
   }
-  skips_exactly_ = may_skip(parameters.codec_id, info);
-  expect_reorder(reorder_);
+  delay_ = context_->has_b_frames;
+  if (!may_be_kept(parameters, options_)) return {};
+  opened_with_.reset(avcodec_parameters_alloc());
+  if (opened_with_ != nullptr && avcodec_parameters_copy(opened_with_.get(), &parameters) < 0) {
+    opened_with_.reset();
+  }
   return {};
+}
+
+Decoder::~Decoder() {
+  if (context_ == nullptr || opened_with_ == nullptr || damages_ > 0 || used_) return;
+  Messages ignored;
+  const Listening listening(ignored);
+  frame_.reset();
+  keep_decoder({std::move(context_), std::move(opened_with_), delay_}, options_);
 }
 
 void Decoder::expect_reorder(int pictures) {
@@ -73,6 +105,13 @@ Status Decoder::send(AVPacket& packet, std::int64_t tag, Wanted wanted) {
   context_->skip_frame = wanted == Wanted::parameters                     ? AVDISCARD_ALL
                          : wanted == Wanted::references && skips_exactly_ ? AVDISCARD_NONREF
                                                                           : AVDISCARD_DEFAULT;
+  if (std::exchange(used_, false) && opened_with_->extradata_size > 0) {
+    // What the stream before has said since of its pictures is forgotten.
+    const auto size = std::size_t(opened_with_->extradata_size);
+    std::uint8_t* const again = av_packet_new_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, size);
+    if (again == nullptr) return Error(Code::out_of_memory, "no memory to decode");
+    std::memcpy(again, opened_with_->extradata, size);
+  }
   const std::int64_t pts = std::exchange(packet.pts, tag);
   const int sent = avcodec_send_packet(context_.get(), &packet);
   packet.pts = pts;

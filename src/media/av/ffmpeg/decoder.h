@@ -13,6 +13,9 @@ namespace penstock::media::av {
 class Decoder {
  public:
   explicit Decoder(const InputOptions& options) : options_(options) {}
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
 
   // Opened with the first packet. `name` is the file's, for messages.
   Status open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
@@ -33,9 +36,13 @@ class Decoder {
 
  private:
   Status judge(int code, Messages&& messages);
+  Status make(const AVCodecParameters& parameters, const AVCodec* codec, const StreamInfo& info);
 
   InputOptions options_;
   CodecPtr context_;
+  ParametersPtr opened_with_;  // null: it is not kept
+  int delay_ = 0;              // of pictures, when it was new
+  bool used_ = false;          // it comes from another stream, and has not been told of this one
   FramePtr frame_;
   std::string name_;
   int reorder_ = 0;

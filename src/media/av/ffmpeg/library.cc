@@ -66,7 +66,7 @@ class FfmpegInput final : public Input {
   const std::string& damage() const noexcept override { return decoder_.damage(); }
 
   Status convert(PixelMode mode, std::uint8_t* out, std::ptrdiff_t row_bytes) override {
-    return pixels_.convert(decoder_.frame(), mode, out, row_bytes);
+    return pixel_converter().convert(decoder_.frame(), mode, out, row_bytes);
   }
   Result<std::unique_ptr<Resampler>> resampler(const SampleForm& form) override {
     return make_resampler(decoder_.frame(), form);
@@ -89,7 +89,6 @@ class FfmpegInput final : public Input {
   std::string name_;
   Demuxer demuxer_;
   Decoder decoder_;
-  PixelConverter pixels_;
 };
 
 class FfmpegLibrary final : public Library {

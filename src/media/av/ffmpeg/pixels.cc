@@ -131,6 +131,7 @@ Status PixelConverter::convert(const AVFrame& frame, PixelMode mode, std::uint8_
   if (Status ready = prepare(frame, to); !ready) return ready;
   // libswscale writes whole vectors: rows that do not end with one go through wider rows.
   constexpr int kVector = 32;
+  constexpr std::size_t kKeep = std::size_t{16} << 20;
   const std::size_t used = std::size_t(frame.width) * pixel_bytes(to);
   const bool direct = frame.width % kVector == 0 && row_bytes >= std::ptrdiff_t(used);
   const std::size_t wide = (used + 2 * 64 - 1) / 64 * 64;
@@ -143,7 +144,13 @@ Status PixelConverter::convert(const AVFrame& frame, PixelMode mode, std::uint8_
   for (int y = 0; !direct && y < frame.height; ++y) {
     std::memcpy(out + y * row_bytes, padded_.data() + std::size_t(y) * wide, used);
   }
+  if (padded_.size() > kKeep) padded_ = {};
   return {};
+}
+
+PixelConverter& pixel_converter() {
+  thread_local PixelConverter converter;
+  return converter;
 }
 
 }  // namespace penstock::media::av

@@ -10,7 +10,8 @@ namespace penstock::media::av {
 
 Picture picture_of(const AVFrame& frame, bool damaged);
 
-// Keeps libswscale's tables from frame to frame. Thread safety: one thread at a time.
+// Keeps libswscale's tables from frame to frame, and from clip to clip. Thread safety: one thread
+// at a time.
 class PixelConverter {
  public:
   Status convert(const AVFrame& frame, PixelMode mode, std::uint8_t* out, std::ptrdiff_t row_bytes);
@@ -22,5 +23,8 @@ class PixelConverter {
   int width_ = 0, height_ = 0, from_ = -1, to_ = -1, matrix_ = -1, full_ = -1;
   std::vector<std::uint8_t> padded_;
 };
+
+// That of the calling thread.
+PixelConverter& pixel_converter();
 
 }  // namespace penstock::media::av

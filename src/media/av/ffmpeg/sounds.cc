@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "media/av/ffmpeg/log.h"
 
@@ -10,10 +12,25 @@ namespace {
 
 constexpr int kMostChannels = 64;
 
+// What a resampler was made for.
+struct SwrForm {
+  int rate_in = 0, rate_out = 0, format_in = -1, format_out = -1;
+  std::string layout_in, layout_out;
+  bool operator==(const SwrForm&) const = default;
+};
+
+// The last one of this thread: its filter need not be computed again.
+struct SpareSwr {
+  SwrPtr context;
+  SwrForm form;
+};
+thread_local SpareSwr spare_swr;
+
 class SwrResampler final : public Resampler {
  public:
-  SwrResampler(SwrPtr context, const AVFrame& frame)
-      : context_(std::move(context)), frame_(frame) {}
+  SwrResampler(SwrPtr context, SwrForm form, const AVFrame& frame)
+      : context_(std::move(context)), form_(std::move(form)), frame_(frame) {}
+  ~SwrResampler() override { spare_swr = {std::move(context_), std::move(form_)}; }
 
   std::int64_t room(std::int64_t samples) const override {
     return swr_get_out_samples(context_.get(), int(samples));
@@ -45,6 +62,7 @@ class SwrResampler final : public Resampler {
   }
 
   SwrPtr context_;
+  SwrForm form_;
   const AVFrame& frame_;
 };
 
@@ -79,6 +97,12 @@ bool is_as_wanted(const AVFrame& frame, const SampleForm& form) {
   return frame.format == AV_SAMPLE_FMT_FLTP && form.floating && form.planar &&
          (form.sample_rate == 0 || form.sample_rate == frame.sample_rate) &&
          (form.channels == 0 || form.channels == frame.ch_layout.nb_channels);
+}
+
+std::string name_of(const AVChannelLayout& layout) {
+  char text[1024] = {};
+  (void)av_channel_layout_describe(&layout, text, sizeof text);
+  return text;
 }
 
 std::int64_t little_endian(const std::uint8_t* four) {
@@ -127,21 +151,29 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
   const AVSampleFormat format = form.floating
                                     ? (form.planar ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT)
                                     : (form.planar ? AV_SAMPLE_FMT_S16P : AV_SAMPLE_FMT_S16);
-  SwrContext* made = nullptr;
   const int rate = form.sample_rate > 0 ? form.sample_rate : frame.sample_rate;
-  int set = swr_alloc_set_opts2(&made, &to, format, rate, &from, AVSampleFormat(frame.format),
-                                frame.sample_rate, 0, nullptr);
-  SwrPtr context(made);
-  // A mix never gets louder than what it is made of: two channels become their mean.
-  if (set >= 0) set = av_opt_set_double(context.get(), "rematrix_maxval", 1.0, 0);
-  if (set >= 0) set = swr_init(context.get());
+  SwrForm is{frame.sample_rate, rate, frame.format, int(format), name_of(from), name_of(to)};
+  SwrPtr context;
+  int set = 0;
+  if (spare_swr.context != nullptr && spare_swr.form == is) {
+    context = std::move(spare_swr.context);
+  } else {
+    SwrContext* made = nullptr;
+    set = swr_alloc_set_opts2(&made, &to, format, rate, &from, AVSampleFormat(frame.format),
+                              frame.sample_rate, 0, nullptr);
+    context.reset(made);
+    // A mix never gets louder than what it is made of: two channels become their mean.
+    if (set >= 0) set = av_opt_set_double(context.get(), "rematrix_maxval", 1.0, 0);
+  }
+  if (set >= 0) set = swr_init(context.get());  // also forgets what went through it before
   av_channel_layout_uninit(&from);
   av_channel_layout_uninit(&to);
   if (set < 0) {
     return Error(Code::unsupported, "these samples cannot be converted: " +
                                         (messages.first.empty() ? words_of(set) : messages.first));
   }
-  return std::unique_ptr<Resampler>(std::make_unique<SwrResampler>(std::move(context), frame));
+  return std::unique_ptr<Resampler>(
+      std::make_unique<SwrResampler>(std::move(context), std::move(is), frame));
 }
 
 }  // namespace penstock::media::av
