@@ -180,7 +180,7 @@ def is_row_work(step: Step) -> bool:
 
 
 def is_media(step: Step) -> bool:
-    return isinstance(step, DecodeImage | DecodeVideo | DecodeAudio)
+    return isinstance(step, DecodeImage | DecodeVideo | DecodeAudio | Apply)
 
 
 # Where records come from.

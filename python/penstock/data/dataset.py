@@ -8,45 +8,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from penstock._core import NativeOp
-from penstock.data import _describe, _fields
-from penstock.data._base import Plan
+from penstock.data import _describe
 from penstock.data._build import cached_leaf
 from penstock.data._cache import ALL, cached
 from penstock.data._checks import (
     check_field_options,
     checked_collate,
-    checked_count,
-    checked_seed,
     checked_whole,
 )
-from penstock.data._clips import audio_step, video_step
+from penstock.data._decoding import Decoding
 from penstock.data._early import evaluate
 from penstock.data._explain import explain
-from penstock.data._images import image_step
-from penstock.data._join import joined
 from penstock.data._options import LoaderOptions
+from penstock.data._ordering import Ordering
 from penstock.data._plan import (
-    Apply,
     Batch,
     Cached,
-    Concat,
-    Decode,
     Filter,
     Gather,
     Map,
     PlanError,
     Rename,
-    Repeat,
-    Sample,
     Select,
-    Shuffle,
-    Skip,
-    Take,
-    Zip,
     fix_of,
     is_media,
-    is_python,
     is_row_work,
     leaves,
 )
@@ -55,10 +40,8 @@ from penstock.data._sizes import parse_bytes
 if TYPE_CHECKING:
     from penstock.data.loader import Loader
 
-_Names = str | Sequence[str]
 
-
-class Dataset(Plan):
+class Dataset(Ordering, Decoding):
     """Samples in an order, with work to be done on them. Immutable: each method gives a new one.
 
     >>> import penstock as ps
@@ -145,94 +128,6 @@ class Dataset(Plan):
         batch = f".batch({self._batch.size})" if self._batch is not None else ""
         return f"{_describe.order(self._node)}{steps}{batch}"
 
-    # Order.
-
-    def shuffle(self, seed: int = 0, window: int | str | None = None) -> Dataset:
-        """Another order, another one in each epoch.
-
-        Without a window any sample can come at any time. With a window of n samples, or of "64MB",
-        records are shuffled in blocks and inside windows of blocks, so that reads stay local.
-        """
-        samples: int | None = None
-        if window is not None:
-            if isinstance(window, str):
-                samples = self._samples_in(window)
-            else:
-                samples = checked_whole(window, "shuffle: window", 1)
-        elif self.sequential:
-            raise PlanError(
-                "shuffle: a sequential plan has no global shuffle; shuffle(window=n) reads n and "
-                f"permutes them. Or {fix_of(self._node)}"
-            )
-        return self._reordered(Shuffle(self._node, checked_seed(seed), samples, window))
-
-    def shard(self, rank: int, world: int) -> Dataset:
-        """This process is `rank` of `world`. Written before batch(), it applies last."""
-        self._before_batch("shard")
-        if self._shard is not None:
-            raise PlanError(f"shard: this is rank {self._shard[0]} of {self._shard[1]} already")
-        rank, world = checked_whole(rank, "shard: rank"), checked_whole(world, "shard: world", 1)
-        if rank >= world:
-            raise PlanError(f"shard: rank {rank} is not from 0 to {world - 1}")
-        return self._like(shard=(rank, world))
-
-    def take(self, n: int) -> Dataset:
-        """The first n samples, of all ranks together."""
-        return self._reordered(Take(self._node, checked_count(n, "take")))
-
-    def skip(self, n: int) -> Dataset:
-        """All but the first n samples."""
-        return self._reordered(Skip(self._node, checked_count(n, "skip")))
-
-    def split(self, *fractions: float, seed: int | None = 0) -> tuple[Dataset, ...]:
-        """Parts by fraction, and the rest: ``train, test = ds.split(0.9)``.
-
-        Samples are shuffled with `seed` first (None: not at all). The parts never overlap.
-        """
-        self._before_batch("split")
-        if not fractions or not all(part >= 0 for part in fractions) or sum(fractions) > 1 + 1e-9:
-            raise PlanError(f"split: fractions {fractions} must be positive and at most 1 together")
-        whole = self if seed is None else self.shuffle(seed)
-        n = _length(whole, "split")
-        parts, start, share = [], 0, 0.0
-        for fraction in (*fractions, 1.0):
-            share = min(1.0, share + fraction)
-            stop = round(n * share)
-            parts.append(whole.skip(start).take(stop - start) if start else whole.take(stop))
-            start = stop
-        return tuple(parts)
-
-    def repeat(self, n: int | None = None) -> Dataset:
-        """n passes, or without end; a shuffle before it uses the pass number as the epoch."""
-        passes = None if n is None else checked_whole(n, "repeat: n", 1)
-        return self._reordered(Repeat(self._node, passes))
-
-    def concat(self, other: Dataset) -> Dataset:
-        """The samples of this one, then those of the other."""
-        nodes, steps = joined([self, other], "concat")
-        return self._reordered(Concat(nodes), steps, [self, other])
-
-    def zip(self, other: Dataset) -> Dataset:
-        """Sample i has the fields of both samples i."""
-        for part in (self, other):
-            part._before_batch("zip")
-            if any(is_python(step) for step in part._steps):
-                raise PlanError("zip: put map() and filter() after zip()")
-        nodes = tuple(part._own_steps()._node for part in (self, other))
-        made = self._reordered(Zip(nodes), (), [self, other])
-        mine, theirs = self._known_fields(), other._known_fields()
-        for name in mine or []:
-            if name in (theirs or []):
-                raise PlanError(f"zip: both have a field '{name}'; rename it in one of them")
-        return made
-
-    def sample(self, weights: Sequence[float], n: int | None = None, seed: int = 0) -> Dataset:
-        """n draws with replacement, each in proportion to its weight."""
-        self._before_batch("sample")
-        n = _length(self, "sample") if n is None else checked_count(n, "sample")
-        numbers = tuple(float(weight) for weight in weights)
-        return self._reordered(Sample(self._node, numbers, n, checked_seed(seed)))
-
     # Work on rows.
 
     def select(self, *names: str) -> Dataset:
@@ -256,164 +151,6 @@ class Dataset(Plan):
         if self.sequential or late:
             return self._worked(Filter(fn))
         return self._reordered(evaluate(self, fn))
-
-    def decode(self, *kinds: str, **fields: str) -> Dataset:
-        """Decodes fields by extension: "cls" an integer, "json", "txt", "npy" an array. Other names
-        are given as ``decode(label="cls")``. Nothing of the data is executed."""
-        self._before_batch("decode")
-        pairs = _fields.decoded_fields(self._known_fields(), kinds, fields)
-        return self._worked(Decode(tuple(pairs)))
-
-    def decode_image(
-        self,
-        field: _Names | None = None,
-        size: tuple[int, int] | None = None,
-        crop: Literal["random_resized", "center"] | tuple[int, int, int, int] | None = None,
-        flip: float = 0.0,
-        resize_short: int | None = None,
-        mode: str | Mapping[str, str] = "RGB",
-        interpolation: str | Mapping[str, str] = "bilinear",
-        exact: bool = False,
-        scale: tuple[float, float] = (0.08, 1.0),
-        ratio: tuple[float, float] = (3 / 4, 4 / 3),
-        box: str | None = None,
-        **options: Any,
-    ) -> Dataset:
-        """Decodes images: uint8, height x width x channels.
-
-        Args:
-            field: Which one; left out: the one that holds an image by its name. Several share crop
-                and flip: ``decode_image(["image", "mask"], mode={"mask": "P"},
-                interpolation={"mask": "nearest"})``.
-            size: (height, width) of the result. Without a crop: a plain resize.
-            crop: "random_resized" (by `scale` and `ratio`), "center", or a box.
-            flip: The probability of being mirrored left to right.
-            box: The name of a field for what was cut out: left, top, right, bottom.
-
-        The others, and what else is taken, are those of :func:`penstock.io.decode_image`.
-        """
-        self._before_batch("decode_image")
-        names = [field] if isinstance(field, str) else list(field or ())
-        if not names:
-            names = [_fields.field_of("image", self._known_fields())]
-        options |= {"resize_short": resize_short, "scale": scale, "ratio": ratio}
-        return self._worked(
-            image_step(names, size, crop, flip, mode, interpolation, exact, box, options)
-        )
-
-    def decode_video(
-        self,
-        field: str | None = None,
-        num_frames: int = 8,
-        size: tuple[int, int] | None = None,
-        crop: Literal["random_resized", "center"] | tuple[int, int, int, int] | None = None,
-        flip: float = 0.0,
-        *,
-        sampling: Literal["uniform", "random", "clip"] = "uniform",
-        stride: int = 1,
-        mode: str = "RGB",
-        indices: str | None = None,
-        damaged: str | None = None,
-        stream: int | None = None,
-        ffmpeg_threads: int = 1,
-        **options: Any,
-    ) -> Dataset:
-        """Takes frames of videos: uint8, frames x height x width x channels.
-
-        Args:
-            field: Holds the bytes of a file, or its name; left out: the one that holds a video by
-                its name.
-            num_frames: How many. A clip that is too short gives frames several times.
-            sampling: "uniform": the middles of equal parts; "random": a random frame of each part;
-                "clip": neighbours `stride` frames apart, from a random one on.
-            size, crop, flip: As for decode_image; all frames of a clip share them.
-            indices: The name of a field for the numbers of the frames.
-            damaged: The name of a field for how many of them the decoder knows to be damaged; with
-                ``strict=True`` such a sample fails instead.
-
-        The others, and what else is taken (``rotate``, ``strict``, ``resize_short``, ...), are
-        those of :class:`penstock.io.Video`. With a `size`, batch() gives layout and dtype.
-        """
-        self._before_batch("decode_video")
-        name = field or _fields.field_of("video", self._known_fields())
-        return self._worked(
-            video_step(
-                name,
-                num_frames,
-                size,
-                crop,
-                flip,
-                sampling,
-                stride,
-                mode,
-                indices,
-                damaged,
-                stream,
-                ffmpeg_threads,
-                options,
-            )
-        )
-
-    def decode_audio(
-        self,
-        field: str | None = None,
-        start: float | Literal["random"] | None = None,
-        duration: float | None = None,
-        sample_rate: int | None = None,
-        channels: int | Sequence[int] | None = None,
-        dtype: Literal["float32", "int16"] = "float32",
-        *,
-        layout: Literal["CT", "TC"] = "CT",
-        rate: str | None = None,
-        exact: bool = True,
-        strict: bool = False,
-        stream: int | None = None,
-    ) -> Dataset:
-        """Decodes audio: channels x samples.
-
-        Args:
-            field: Holds the bytes of a file, or its name; left out: the one that holds audio by its
-                name.
-            start: In seconds; "random": a part of `duration` seconds at a random place.
-            rate: The name of a field for the sample rate.
-
-        The others are those of :func:`penstock.io.load_audio`. Sounds of different lengths are
-        batched with ``batch(collate={field: "pad"})``, "ragged" or "list".
-        """
-        self._before_batch("decode_audio")
-        name = field or _fields.field_of("audio", self._known_fields())
-        options = {
-            "duration": duration,
-            "sample_rate": sample_rate,
-            "channels": channels if channels is None or isinstance(channels, int) else (*channels,),
-            "dtype": dtype,
-            "layout": layout,
-            "exact": exact,
-            "strict": strict,
-            "stream": stream,
-        }
-        return self._worked(audio_step(name, start, rate, options))
-
-    def apply(self, field: str, *ops: NativeOp) -> Dataset:
-        """Native ops of :mod:`penstock.ops` on the array of a field, one after the other.
-
-        They run on the loader's threads, without Python. Ops that draw ask the loader's seed, the
-        epoch and the sample's position; their own `seed` and `epoch` are for pipelines.
-
-        >>> import numpy as np
-        >>> import penstock as ps
-        >>> sounds = ps.from_arrays(sound=np.ones((4, 1600), np.float32))
-        >>> louder = sounds.apply("sound", ps.ops.fix_length(800), ps.ops.gain(20))
-        >>> [batch["sound"].shape for batch in louder.batch(2).loader()]
-        [(2, 800), (2, 800)]
-        """
-        self._before_batch("apply")
-        for op in ops:
-            if not isinstance(op, NativeOp) or not op.on_rows:
-                raise PlanError(f"apply: {op!r} is not an op on arrays; functions go to map()")
-        if not ops:
-            raise PlanError("apply: say which ops")
-        return self._worked(Apply(field, ops))
 
     def map(
         self, fn: Callable[..., Any], concurrency: int | None = None, executor: Any = None
@@ -508,10 +245,3 @@ class Dataset(Plan):
         from penstock.data.loader import Loader
 
         return Loader(self, **options)
-
-
-def _length(dataset: Dataset, step: str) -> int:
-    length = dataset._order().length
-    if length is None:
-        raise PlanError(f"{step}: the dataset is endless; {step} before repeat()")
-    return length

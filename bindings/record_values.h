@@ -1,0 +1,34 @@
+// What records become in Python: texts, and the counts of what was found on the way.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string_view>
+
+#include "formats/records.h"
+
+namespace penstock::bindings {
+
+inline nanobind::object checked(PyObject* stolen) {
+  if (stolen == nullptr) throw nanobind::python_error();
+  return nanobind::steal(stolen);
+}
+
+inline nanobind::object text_of(std::string_view text) {
+  return checked(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
+inline nanobind::dict as_dict(const formats::Findings& findings) {
+  nanobind::dict all;
+  all["not_files"] = findings.not_files;
+  all["sparse"] = findings.sparse;
+  all["unnamed"] = findings.unnamed;
+  all["damaged"] = findings.damaged;
+  all["duplicates"] = findings.duplicates;
+  all["cut"] = findings.cut;
+  all["without_end"] = findings.without_end;
+  return all;
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,117 @@
+"""The words of a dataset that say which samples come, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from penstock.data._base import Plan
+from penstock.data._checks import checked_count, checked_seed, checked_whole
+from penstock.data._join import joined
+from penstock.data._plan import (
+    Concat,
+    PlanError,
+    Repeat,
+    Sample,
+    Shuffle,
+    Skip,
+    Take,
+    Zip,
+    fix_of,
+    is_python,
+)
+
+
+class Ordering(Plan):
+    def shuffle(self, seed: int = 0, window: int | str | None = None) -> Self:
+        """Another order, another one in each epoch.
+
+        Without a window any sample can come at any time. With a window of n samples, or of "64MB",
+        records are shuffled in blocks and inside windows of blocks, so that reads stay local.
+        """
+        samples: int | None = None
+        if window is not None:
+            if isinstance(window, str):
+                samples = self._samples_in(window)
+            else:
+                samples = checked_whole(window, "shuffle: window", 1)
+        elif self.sequential:
+            raise PlanError(
+                "shuffle: a sequential plan has no global shuffle; shuffle(window=n) reads n and "
+                f"permutes them. Or {fix_of(self._node)}"
+            )
+        return self._reordered(Shuffle(self._node, checked_seed(seed), samples, window))
+
+    def shard(self, rank: int, world: int) -> Self:
+        """This process is `rank` of `world`. Written before batch(), it applies last."""
+        self._before_batch("shard")
+        if self._shard is not None:
+            raise PlanError(f"shard: this is rank {self._shard[0]} of {self._shard[1]} already")
+        rank, world = checked_whole(rank, "shard: rank"), checked_whole(world, "shard: world", 1)
+        if rank >= world:
+            raise PlanError(f"shard: rank {rank} is not from 0 to {world - 1}")
+        return self._like(shard=(rank, world))
+
+    def take(self, n: int) -> Self:
+        """The first n samples, of all ranks together."""
+        return self._reordered(Take(self._node, checked_count(n, "take")))
+
+    def skip(self, n: int) -> Self:
+        """All but the first n samples."""
+        return self._reordered(Skip(self._node, checked_count(n, "skip")))
+
+    def split(self, *fractions: float, seed: int | None = 0) -> tuple[Self, ...]:
+        """Parts by fraction, and the rest: ``train, test = ds.split(0.9)``.
+
+        Samples are shuffled with `seed` first (None: not at all). The parts never overlap.
+        """
+        self._before_batch("split")
+        if not fractions or not all(part >= 0 for part in fractions) or sum(fractions) > 1 + 1e-9:
+            raise PlanError(f"split: fractions {fractions} must be positive and at most 1 together")
+        whole = self if seed is None else self.shuffle(seed)
+        n = _length(whole, "split")
+        parts, start, share = [], 0, 0.0
+        for fraction in (*fractions, 1.0):
+            share = min(1.0, share + fraction)
+            stop = round(n * share)
+            parts.append(whole.skip(start).take(stop - start) if start else whole.take(stop))
+            start = stop
+        return tuple(parts)
+
+    def repeat(self, n: int | None = None) -> Self:
+        """n passes, or without end; a shuffle before it uses the pass number as the epoch."""
+        passes = None if n is None else checked_whole(n, "repeat: n", 1)
+        return self._reordered(Repeat(self._node, passes))
+
+    def concat(self, other: Self) -> Self:
+        """The samples of this one, then those of the other."""
+        nodes, steps = joined([self, other], "concat")
+        return self._reordered(Concat(nodes), steps, [self, other])
+
+    def zip(self, other: Self) -> Self:
+        """Sample i has the fields of both samples i."""
+        for part in (self, other):
+            part._before_batch("zip")
+            if any(is_python(step) for step in part._steps):
+                raise PlanError("zip: put map() and filter() after zip()")
+        nodes = tuple(part._own_steps()._node for part in (self, other))
+        made = self._reordered(Zip(nodes), (), [self, other])
+        mine, theirs = self._known_fields(), other._known_fields()
+        for name in mine or []:
+            if name in (theirs or []):
+                raise PlanError(f"zip: both have a field '{name}'; rename it in one of them")
+        return made
+
+    def sample(self, weights: Sequence[float], n: int | None = None, seed: int = 0) -> Self:
+        """n draws with replacement, each in proportion to its weight."""
+        self._before_batch("sample")
+        n = _length(self, "sample") if n is None else checked_count(n, "sample")
+        numbers = tuple(float(weight) for weight in weights)
+        return self._reordered(Sample(self._node, numbers, n, checked_seed(seed)))
+
+
+def _length(plan: Plan, step: str) -> int:
+    length = plan._order().length
+    if length is None:
+        raise PlanError(f"{step}: the dataset is endless; {step} before repeat()")
+    return length
