@@ -4,6 +4,7 @@
 
 #include "data/steps.h"
 #include "data/widen.h"
+#include "storage/fault_guard.h"
 
 namespace penstock::data {
 namespace {
@@ -48,16 +49,24 @@ class Tokens final : public RowStep {
       own = *std::move(made);
       to = own.data<std::int64_t>();
     }
-    switch (work_.dtype) {
-      case DType::uint16:
-        widen_bytes<std::uint16_t>(bytes->bytes, to);
-        break;
-      case DType::uint32:
-        widen_bytes<std::uint32_t>(bytes->bytes, to);
-        break;
-      default:
-        widen_bytes<std::int32_t>(bytes->bytes, to);
-        break;
+    const std::span<const std::byte> from = bytes->bytes;
+    const bool there = storage::survives([from, to, dtype = work_.dtype] {
+      switch (dtype) {
+        case DType::uint16:
+          widen_bytes<std::uint16_t>(from, to);
+          break;
+        case DType::uint32:
+          widen_bytes<std::uint32_t>(from, to);
+          break;
+        default:
+          widen_bytes<std::int32_t>(from, to);
+          break;
+      }
+    });
+    if (!there) {
+      return Error(Code::io,
+                   "the file has become shorter while it was read: write a new file and rename it, "
+                   "instead of changing one that is being read");
     }
     std::fill(to + count, to + work_.window, work_.pad);
     if (placed) {

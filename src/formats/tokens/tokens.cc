@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "formats/digest.h"
+#include "storage/file.h"
 #include "storage/map.h"
 #include "storage/source.h"
 
@@ -61,6 +62,13 @@ class Windows final : public Records {
   const std::vector<std::string>& fields() const noexcept override { return fields_; }
 
   Status read(std::uint64_t index, BufferPool& pool, Record& into) const override {
+    std::vector<std::uint32_t> whole;
+    return read(index, pool, into, whole);
+  }
+
+  // `whole`: files that were looked at before, in the same breath.
+  Status read(std::uint64_t index, BufferPool& pool, Record& into,
+              std::vector<std::uint32_t>& whole) const {
     into.clear();
     if (index >= size()) {
       return Error(Code::out_of_range, "there is no window " + std::to_string(index) +
@@ -68,6 +76,10 @@ class Windows final : public Records {
     }
     const Place place = find(index);
     const File& file = files_[place.file];
+    if (file.map && std::find(whole.begin(), whole.end(), place.file) == whole.end()) {
+      if (Status status = still_whole(file); !status) return status;
+      whole.push_back(place.file);
+    }
     const std::uint64_t offset = place.token * item_;
     const auto bytes = std::size_t(place.tokens * item_);
     if (file.map) {
@@ -92,7 +104,10 @@ class Windows final : public Records {
   // Short windows are asked for before any is looked at, so that misses of the cache overlap.
   void read_many(std::span<const std::uint64_t> indices, BufferPool& pool, std::span<Record> into,
                  std::span<Status> outcomes) const override {
-    Records::read_many(indices, pool, into, outcomes);
+    std::vector<std::uint32_t> whole;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      outcomes[i] = read(indices[i], pool, into[i], whole);
+    }
     for (const Record& record : into) {
       if (record.fields.empty()) continue;
       const std::span<const std::byte> bytes = record.fields[0].bytes;
@@ -124,6 +139,18 @@ class Windows final : public Records {
   };
 
   bool by_document() const noexcept { return !options_.documents.empty(); }
+
+  // Behind the end of a file that was shortened a map has zeros, up to the end of the page, and
+  // faults from there on: those are for whoever looks at the tokens (storage/fault_guard.h).
+  Status still_whole(const File& file) const {
+    const Result<storage::Stamp> now = storage::file_stamp(file.name);
+    if (!now || now->size >= file.tokens * item_) return {};  // a file that is gone stays mapped
+    return Error(Code::io,
+                 "the file has become shorter since it was opened: write a new file and rename it, "
+                 "instead of changing one that is being read")
+        .in_file(file.name)
+        .at_offset(std::int64_t(now->size));
+  }
 
   void add(const Stretch& stretch) {
     const std::uint64_t window = options_.window, stride = options_.stride;

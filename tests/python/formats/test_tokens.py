@@ -1,5 +1,6 @@
 """Token files: windows beside NumPy's own slices, documents, resume."""
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,17 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         len(ps.open(path, format="tokens", window=4, documents=np.array([0, 99])))
     with pytest.raises(ps.PlanError, match="there are 1 files, but documents for 2"):
         ps.open(path, format="tokens", window=4, documents=[[0], [0]])
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "shrinking.bin"
+    np.arange(400_000, dtype="uint32").tofile(path)
+    ds = ps.open(path, format="tokens", dtype="uint32", window=100)
+    loader = ds.shuffle(seed=1).batch(16).loader(threads=2)
+    batches = iter(loader)
+    assert len(next(batches)["tokens"]) == 16
+    os.truncate(path, 800_400)  # inside a page
+    with pytest.raises(OSError, match=r"become shorter"):
+        list(batches)
+    with pytest.raises(OSError, match=r"become shorter.*shrinking\.bin"):
+        ds[10]
