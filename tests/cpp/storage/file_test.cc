@@ -123,7 +123,7 @@ TEST_F(ScatteredReads, of_a_file_that_was_cut_inside_its_last_page_are_no_zeros)
 TEST_F(ScatteredReads, leave_other_faults_alone) {
   const auto file = File::open(path_);
   (*file)->read_batch(reads_, outcomes_);
-  EXPECT_EXIT(::raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
+  EXPECT_DEATH((void)::raise(SIGBUS), "");  // by the signal, or by the handler of a sanitizer
 }
 
 TEST(FaultGuard, a_fault_inside_is_told_and_forgotten) {
