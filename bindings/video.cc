@@ -2,12 +2,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,8 +51,13 @@ media::PaintRequest paint_of(const ImageRequest& request, int rotation) {
 // A clip that any number of threads may use, one at a time.
 class Clip {
  public:
-  Clip(nb::handle source, int stream, int threads, std::int64_t max_pixels) : source_(source) {
-    const VideoOptions options = options_of(stream, threads, max_pixels);
+  Clip(nb::handle source, int stream, int threads, std::int64_t max_pixels,
+       std::string_view keep_index)
+      : source_(source) {
+    static const std::map<std::string_view, IndexFile> kept = {
+        {"", IndexFile::none}, {"keep", IndexFile::keep}, {"refresh", IndexFile::refresh}};
+    VideoOptions options = options_of(stream, threads, max_pixels);
+    options.keep_index = named(kept, keep_index, "keep_index");
     std::optional<Result<std::unique_ptr<media::FrameReader>>> opened;
     {
       const Released released;
@@ -174,10 +182,10 @@ void bind_video(nb::module_& m) {
   m.def("ffmpeg", &ffmpeg, nb::sig("def ffmpeg() -> tuple[str | None, str | None]"),
         "The version of FFmpeg that is used, or why there is none.");
   nb::class_<Clip>(m, "Clip", "A video; see penstock.io.Video.")
-      .def(nb::init<nb::handle, int, int, std::int64_t>(), "source"_a, "stream"_a, "threads"_a,
-           "max_pixels"_a,
+      .def(nb::init<nb::handle, int, int, std::int64_t, std::string_view>(), "source"_a, "stream"_a,
+           "threads"_a, "max_pixels"_a, "keep_index"_a,
            nb::sig("def __init__(self, source: typing.Any, stream: int, threads: int, "
-                   "max_pixels: int) -> None"))
+                   "max_pixels: int, keep_index: str) -> None"))
       .def("__len__", &Clip::size)
       .def_prop_ro("times", &Clip::times, "Of the frames, in seconds from the first one.")
       .def_prop_ro("damage", &Clip::damage, "Of the container, in words; empty: none was found.")

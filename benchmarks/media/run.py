@@ -3,8 +3,8 @@
     run.py [--rounds N] [case ...]      --install-peers fetches the peers first
 
 Every figure comes from a process of its own; contenders take turns. Each process first has its
-output compared with a decode of the whole file by ffmpeg. Two threads, one of each decoder; "full"
-and "first" have one.
+output compared with a decode of the whole file by ffmpeg. Two threads, one of each decoder; "full",
+"memory" and "first" have one.
 """
 
 import json
@@ -60,6 +60,11 @@ CASES: dict[str, tuple[str, str, dict[str, tuple[str, str]]]] = {
     "short": ("8 frames at 224x224 of clips of one GOP", "1.2 times the best", VIDEO),
     "consecutive": ("16 frames in a row at a random place", "1.1 times the best", VIDEO),
     "full": ("all frames as RGB, one thread", "not slower than PyAV", VIDEO),
+    "memory": (
+        "all frames of 60 s as RGB, one at a time, GOP 250; nothing is compared",
+        "peak memory bounded by one group of frames",
+        {name: one for name, one in VIDEO.items() if name != "SPDL"},  # it takes all at once
+    ),
     "first": ("opening, and the first frame, GOP 250, one thread", "not slower", VIDEO),
 }
 for _form in ("wav", "flac", "mp3", "m4a", "opus"):
@@ -83,7 +88,12 @@ def measure_here(case: str, function: str) -> None:
     module: Any = sound if "-" in case and case.split("-")[0] in sound.files.SOUNDS else video
     load = getattr(module, function)
     jobs = module.jobs(case, FILES)
-    checked = sound.check(jobs, load) if module is sound else video.check(jobs[0], load(jobs[0]))
+    if case == "memory":
+        checked = "-"
+    elif module is sound:
+        checked = sound.check(jobs, load)
+    else:
+        checked = video.check(jobs[0], load(jobs[0]))
 
     def work(job: Any) -> int:
         got = load(job)
@@ -91,8 +101,9 @@ def measure_here(case: str, function: str) -> None:
             return sum(1 for _ in got)
         return 1
 
-    with ThreadPoolExecutor(1 if case in ("full", "first") else 2) as pool:
-        list(pool.map(work, jobs[:2]))
+    with ThreadPoolExecutor(1 if case in ("full", "first", "memory") else 2) as pool:
+        if case != "memory":
+            list(pool.map(work, jobs[:2]))
         begun, cpu = time.perf_counter(), tree_cpu(os.getpid())
         count = 0
         while time.perf_counter() < begun + LEAST:
@@ -113,7 +124,13 @@ def run(key: str, rounds: int) -> None:
     turns, missing = take_turns(list(contenders), rounds, start)
     checks = {name: taken[0]["checked"] for name, taken in turns.items() if taken}
     print(f"\n### {key}: {title}\n\nWanted: {wanted}.\n")
-    table("frames" if key == "full" else "clips", turns, next(iter(contenders)), {}, checks)
+    table(
+        "frames" if key in ("full", "memory") else "clips",
+        turns,
+        next(iter(contenders)),
+        {},
+        checks,
+    )
     for name, why in missing.items():
         print(f"\n{name}: no figure: {why}")
     sys.stdout.flush()

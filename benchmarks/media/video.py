@@ -39,6 +39,8 @@ def jobs(case: str, folder: Path) -> list[Job]:
         return [Job(folder / "gop30.mp4", tuple(range(s, s + 16)), SIZE) for s in starts.tolist()]
     if case == "first":
         return [Job(folder / "gop250.mp4", (0,), None)] * 40
+    if case == "memory":
+        return [Job(folder / "gop250.mp4", None, None)]
     return [Job(folder / "short0.mp4", None, None)] * 4  # full
 
 

@@ -30,10 +30,15 @@
 
 namespace penstock {
 
+// Is the index of frames kept in a file beside the video (or in the cache folder, where that cannot
+// be written), and used the next time? One that does not fit is an Error, unless it is made anew.
+enum class IndexFile : std::uint8_t { none, keep, refresh };
+
 struct VideoOptions {
   int stream = -1;         // the number of the stream in the file; negative: the best one
   int ffmpeg_threads = 1;  // that the decoder may use
   std::int64_t max_pixels = kMaxPixels;  // of a picture
+  IndexFile keep_index = IndexFile::none;
 };
 
 struct VideoInfo {

@@ -86,6 +86,7 @@ class FrameOptions(TypedDict, total=False):
     stream: int | None
     ffmpeg_threads: int
     max_pixels: int
+    keep_index: bool | Literal["refresh"]
 
 
 class Video:
@@ -108,6 +109,9 @@ class Video:
         stream: The number of the stream in the file; None: the best one.
         ffmpeg_threads: Threads that the decoder may use.
         max_pixels: Larger pictures are refused.
+        keep_index: Keep the index of frames in a file beside the video, ``clip.mkv.psidx`` (or in
+            ``~/.cache/penstock/index``, where that cannot be written), and use it the next time.
+            One that is damaged or of another version of the video raises; "refresh" makes it anew.
 
     The others are those of :func:`penstock.io.decode_image`.
 
@@ -128,7 +132,11 @@ class Video:
         )
         self._position = own.get("position")
         self._partial = _is_partial(own.get("on_error", "raise"))
-        self._clip = _core.Clip(self._src, *self._where)
+        kept = own.get("keep_index", False)
+        if kept not in (True, False, "refresh"):
+            raise ValueError(f'keep_index is True, False or "refresh", not {kept!r}')
+        words = "keep" if kept is True else kept or ""
+        self._clip = _core.Clip(self._src, *self._where, words)
         self._times: list[float] | None = None
 
     @property

@@ -69,22 +69,33 @@ Status write_and_rename(std::span<const std::byte> bytes, const std::string& pat
   return {};
 }
 
-// Beside the file, else in the cache folder, else nowhere. An old one beside it must go, or it
-// would be found the next time.
-Status keep(const Index& index, const std::string& name) {
+}  // namespace
+
+// An old one beside the file must go, or it would be found the next time.
+Status keep_sidecar(std::span<const std::byte> bytes, const std::string& name) {
   const std::string beside = sidecar_beside(name);
-  const Status status = save_sidecar(index, beside);
+  const Status status = write_and_rename(bytes, beside);
   if (status.ok() || exists(beside)) return status;
   if (const std::string cached = sidecar_in_cache(name); !cached.empty()) {
     std::error_code ignored;
     fs::create_directories(fs::path(cached).parent_path(), ignored);
-    const Status in_cache = save_sidecar(index, cached);
+    const Status in_cache = write_and_rename(bytes, cached);
     if (!in_cache.ok() && exists(cached)) return in_cache;
   }
   return {};
 }
 
-}  // namespace
+Result<std::optional<std::vector<std::byte>>> find_sidecar(const std::string& name) {
+  for (const std::string& sidecar : {sidecar_beside(name), sidecar_in_cache(name)}) {
+    if (!exists(sidecar)) continue;
+    const auto source = storage::open_source(sidecar);
+    if (!source) return source.error();
+    std::vector<std::byte> bytes(std::size_t((*source)->size()));
+    if (Status read = (*source)->read(0, bytes); !read) return std::move(read).error();
+    return std::optional(std::move(bytes));
+  }
+  return std::optional<std::vector<std::byte>>();
+}
 
 std::string sidecar_beside(const std::string& name) {
   return name + kSuffix;
@@ -167,7 +178,7 @@ Result<Index> open_index(const std::string& name, storage::Stamp stamp,
   }
   Result<Index> index = make();
   if (!index || !options.write) return index;
-  if (Status status = keep(*index, name); !status) return status.error();
+  if (Status status = keep_sidecar(index->bytes(), name); !status) return status.error();
   return index;
 }
 

@@ -10,8 +10,12 @@
 // a new one: a sidecar is never replaced unless somebody asks for that.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "formats/index.h"
 #include "penstock/error.h"
@@ -33,6 +37,11 @@ Result<Index> open_index(const std::string& name, storage::Stamp stamp,
 // Where it looks, in this order.
 std::string sidecar_beside(const std::string& name);
 std::string sidecar_in_cache(const std::string& name);  // empty: there is no cache folder
+
+// The same for an index of another kind, which tells by itself what it belongs to. Beside the file,
+// else in the cache folder, else nowhere.
+Result<std::optional<std::vector<std::byte>>> find_sidecar(const std::string& name);
+Status keep_sidecar(std::span<const std::byte> bytes, const std::string& name);
 
 Result<Index> load_sidecar(const std::string& path);
 Status save_sidecar(const Index& index, const std::string& path);

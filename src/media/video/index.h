@@ -7,12 +7,15 @@
 // Thread safety: never changes once made; any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "media/av/av.h"
 #include "penstock/error.h"
+#include "storage/source.h"
 
 namespace penstock::media {
 
@@ -46,6 +49,8 @@ struct FrameIndex {
 
  private:
   friend Result<FrameIndex> make_index(av::Input& input, bool blank);
+  friend Result<FrameIndex> index_from(std::span<const std::byte> bytes, storage::Stamp stamp,
+                                       const av::StreamInfo& stream);
   std::vector<std::uint32_t> by_pos_;  // packets, sorted by their place in the file
   void settle(const av::StreamInfo& stream);
 };

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/sidecar.h"
 #include "media/av/load.h"
 #include "media/results.h"
+#include "media/video/index_file.h"
 #include "media/video/open.h"
 #include "media/video/painter.h"
 
@@ -30,12 +32,27 @@ Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::
                                                  const VideoOptions& options) {
   Result<std::unique_ptr<av::Input>> input = open_input(source, options);
   if (!input) return std::move(input).error();
+  const bool kept = options.keep_index != IndexFile::none && !source->name().empty();
+  if (kept && options.keep_index == IndexFile::keep) {
+    auto found = formats::find_sidecar(source->name());
+    if (!found) return std::move(found).error();
+    if (*found) {
+      Result<FrameIndex> index = index_from(**found, source->stamp(), (*input)->stream());
+      if (!index) return std::move(index).error().in_file(source->name());
+      return std::make_unique<FrameReader>(*std::move(input), *std::move(index), source->name());
+    }
+  }
   const bool blank = (*input)->stream().container.starts_with("mov,") &&
                      (*input)->stream().samples > 0 && has_whole_tables(*source);
   Result<FrameIndex> index = make_index(**input, blank);
   if (!index) return std::move(index).error().in_file(source->name());
   if (index->frames.empty()) {
     return Error(Code::corrupt, "there is not one frame in it").in_file(source->name());
+  }
+  // That of a damaged file may be another the next time.
+  if (kept && index->damage.empty()) {
+    const auto bytes = index_bytes(*index, source->stamp(), (*input)->stream().number);
+    if (Status s = formats::keep_sidecar(bytes, source->name()); !s) return std::move(s).error();
   }
   return std::make_unique<FrameReader>(*std::move(input), *std::move(index), source->name());
 }

@@ -1,0 +1,32 @@
+// A FrameIndex in a sidecar ("clip.mkv.psidx"), so that a container without tables is read through
+// only once. See formats/sidecar.h for where sidecars are and how they are written.
+//
+// Little-endian, in this order:
+//   8 bytes   "PSFRAME\n"
+//   u32, i32  version; number of the stream in the file
+//   u64       XXH3 of all that follows
+//   u64, i64  size and time of the file that it belongs to
+//   u64 x 3   how many packets, frames and key frames
+//   packets   i64 pts, dts, place in the file; u32 place in the order of presentation; u32 flags:
+//             1 key frame, 2 not shown
+//   u32s      the packet of each frame; the packets that are key frames
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "media/video/index.h"
+#include "storage/source.h"
+
+namespace penstock::media {
+
+std::vector<std::byte> index_bytes(const FrameIndex& index, storage::Stamp stamp, int stream);
+
+// Error (corrupt): damaged, of another version, file or stream; it says how to make a new one.
+Result<FrameIndex> index_from(std::span<const std::byte> bytes, storage::Stamp stamp,
+                              const av::StreamInfo& stream);
+
+}  // namespace penstock::media
