@@ -50,3 +50,11 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
     prose = BLOCK.sub("", page.read_text())
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
         assert os.path.exists(page.parent / target), f"{page} links to {target}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("examples/**/*.md")], ids=name_of)
+def test_values_of_ends_are_such_that_batch_takes(page: Path) -> None:
+    import penstock as ps
+
+    for value in re.findall(r'ends="(\w+)"', page.read_text()):
+        assert ps.from_list([1]).batch(1, ends=value) is not None

@@ -303,6 +303,11 @@ class Loader:
             self.rank, self.world, self._batch.size, self._ends, self._length, start
         )
 
+    def _batches_behind(self) -> int:
+        """Of the epoch that the next iteration goes on with."""
+        whole, rest = self._batches(0), self._batches(self._start)
+        return 0 if whole is None or rest is None else whole - rest
+
     def _describe_plan(self) -> dict[str, Any]:
         """The parts of a token that say what it is a token of."""
         plan = _describe.order(self.dataset._node)

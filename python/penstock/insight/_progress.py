@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
+import sys
 import time
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -18,10 +23,12 @@ _EVERY = 0.1  # seconds between two looks at the statistics
 def progress(loader: Iterable[T], *, console: Console | None = None) -> Iterator[T]:
     """The batches of a loader or the items of a pipeline, with a bar on standard error.
 
-    The bar shows samples a second, the share of batches that were ready when the loop asked for
-    them, and the time that is left if the loader has a length. Where standard error is not a
-    terminal nothing is shown. The bar ends with the loop: at its end, at a ``break``, or at an
-    exception.
+    The bar shows samples a second (of what has no batch size: items), the share of batches that
+    were ready when the loop asked for them, and the time that is left if the loader has a length.
+    A loader that was resumed begins where it goes on. Where standard error is not a terminal
+    nothing is shown. The bar ends with the loop: at its end, at an exception, or at a ``break``,
+    unless the iterator is kept; then it ends with that. What the loop prints goes where it always
+    goes.
 
     Args:
         loader: Anything that can be iterated over.
@@ -32,6 +39,23 @@ def progress(loader: Iterable[T], *, console: Console | None = None) -> Iterator
     >>> [batch["data"].tolist() for batch in ps.progress(loader)]
     [[0, 1], [2, 3], [4, 5]]
     """
+    batches = _watched(loader, console)
+    _open.add(batches)
+    return batches
+
+
+# Loops that were left while their iterator is still held: their bars end before the program does.
+_open: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for batches in list(_open):
+        with contextlib.suppress(Exception):  # it is in use by another thread
+            batches.close()
+
+
+def _watched(loader: Iterable[T], console: Console | None) -> Generator[T, None, None]:
     from rich.console import Console
 
     console = console or Console(stderr=True)
@@ -39,18 +63,24 @@ def progress(loader: Iterable[T], *, console: Console | None = None) -> Iterator
         yield from loader
         return
     bar = _bar(console)
-    task = bar.add_task("", total=_length(loader), rate=0.0, ready="")
-    batches, samples, begun, shown = 0, 0, time.perf_counter(), 0.0
+    done, size = _done(loader), getattr(loader, "batch_size", None)
+    unit = "items" if size is None else "samples"
+    task = bar.add_task("", total=_length(loader), completed=done, rate=0.0, ready="", unit=unit)
+    batches, samples, shown = done, 0, 0.0
+    begun = now = time.perf_counter()
     with bar:
-        for batch in loader:
-            batches += 1
-            samples += _size(batch)
-            now = time.perf_counter()
-            if now - shown >= _EVERY:
-                shown = now
-                _show(bar, task, loader, batches, samples / max(now - begun, 1e-9))
-            yield batch
-        _show(bar, task, loader, batches, samples / max(time.perf_counter() - begun, 1e-9))
+        console.show_cursor(True)  # so that no end of the program can leave it hidden
+        try:
+            for batch in loader:
+                batches += 1
+                samples += _size(batch, size)
+                now = time.perf_counter()
+                if now - shown >= _EVERY:
+                    shown = now
+                    _show(bar, task, loader, batches, samples / max(now - begun, 1e-9))
+                yield batch
+        finally:
+            _show(bar, task, loader, batches, samples / max(now - begun, 1e-9))
 
 
 def _bar(console: Console) -> Progress:
@@ -60,12 +90,23 @@ def _bar(console: Console) -> Progress:
     return Progress(
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:,.0f} samples/s"),
+        TextColumn("{task.fields[rate]:,.0f} {task.fields[unit]}/s"),
         TextColumn("{task.fields[ready]}"),
         TimeLeft(),
         console=console,
         auto_refresh=False,
+        # What the loop prints goes above the bar if it goes to the same place, and else where it
+        # always goes.
+        redirect_stdout=_same_file(sys.stdout, console.file),
+        redirect_stderr=_same_file(sys.stderr, console.file),
     )
+
+
+def _same_file(stream: Any, other: Any) -> bool:
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), os.fstat(other.fileno()))
+    except (OSError, ValueError, AttributeError):  # it is no file of the system's, or closed
+        return stream is other
 
 
 def _show(bar: Progress, task: TaskID, loader: object, batches: int, rate: float) -> None:
@@ -88,15 +129,33 @@ def _length(loader: object) -> int | None:
         return None
 
 
-def _size(batch: object) -> int:
-    """How many samples a batch has: the length of its first column."""
-    first: Any = batch
-    while isinstance(first, dict | list | tuple) and len(first) > 0:
-        if isinstance(first, dict):
-            first = next(iter(first.values()))
-        elif hasattr(first[0], "__len__") and not isinstance(first[0], str | bytes):
-            first = first[0]
-        else:
-            return len(first)
-    shape = getattr(first, "shape", None)
-    return int(shape[0]) if shape else 1
+def _done(loader: object) -> int:
+    """How many batches of the epoch a loader that was resumed has behind it."""
+    done = getattr(loader, "_batches_behind", None)
+    return done() if callable(done) else 0
+
+
+def _size(batch: object, batch_size: int | None) -> int:
+    """How many samples a batch has. Without a batch size an item is one, and a list many."""
+    if batch_size is None:
+        return len(batch) if isinstance(batch, list) else 1
+    if isinstance(batch, list | tuple) and (
+        len(batch) == batch_size or not any(getattr(one, "shape", ()) for one in batch)
+    ):
+        return len(batch)  # samples; otherwise columns
+    return _rows(batch) or 1
+
+
+def _rows(columns: Any) -> int | None:
+    """The length of the first column that has one."""
+    values = columns.values() if isinstance(columns, dict) else columns
+    if not isinstance(columns, dict | list | tuple):
+        values = [columns]
+    for one in values:
+        shape = getattr(one, "shape", None)
+        if isinstance(one, list | tuple):
+            return len(one)
+        found = _rows(one) if isinstance(one, dict) else int(shape[0]) if shape else None
+        if found is not None:
+            return found
+    return None

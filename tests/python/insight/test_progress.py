@@ -1,6 +1,10 @@
 """The progress bar: what it shows, and that it never stands in the way."""
 
 import io
+import os
+import pty
+import subprocess
+import sys
 
 import numpy as np
 import penstock as ps
@@ -85,18 +89,89 @@ def test_pipelines_endless_data_and_plain_iterables_have_a_bar_too():
     assert list(progress(iter([1, 2]), console=console)) == [1, 2]
 
 
+def test_a_loader_that_was_resumed_goes_on_with_its_count():
+    console, first = terminal(), loader()
+    for number, _ in enumerate(first):
+        if number == 2:
+            break
+    second = loader()
+    second.load_state_dict(first.state_dict())
+    assert len(list(progress(second, console=console))) == 2
+    assert "4/5" in text(console)
+    last = text(console).splitlines()[-2]
+    assert "5/5" in last
+    assert "0:00:00" in last
+
+
+def test_after_a_break_it_shows_what_was_received():
+    console = terminal()
+    for number, _ in enumerate(progress(loader(), console=console)):
+        if number == 3:
+            break
+    assert "4/5" in text(console)
+
+
+def on_a_terminal(program):
+    """What it wrote to standard output, which is a file, and to standard error, a terminal."""
+    mine, its = pty.openpty()
+    program = "import penstock as ps\nl = ps.from_list(range(20)).batch(4).loader()\n" + program
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=its,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(its)
+    seen = b""
+    while True:
+        try:
+            seen += os.read(mine, 4096)
+        except OSError:  # the other side is closed
+            break
+    os.close(mine)
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return out.decode(), seen.decode()
+
+
+def test_what_the_loop_prints_goes_to_standard_output():
+    out, seen = on_a_terminal("for i, _ in enumerate(l.progress()): print('loss', i)")
+    assert out.split() == [word for i in range(5) for word in ("loss", str(i))]
+    assert "loss" not in seen
+    assert "5/5" in seen
+
+
+def test_an_iterator_that_is_kept_after_a_break_ends_with_the_program():
+    program = "b = l.progress()\nfor i, _ in enumerate(b):\n  if i == 2: break\nprint('on')"
+    out, seen = on_a_terminal(program)
+    assert out == "on\n"
+    assert "3/5" in seen
+    assert "Traceback" not in seen
+    assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l")  # the cursor is there
+
+
 @pytest.mark.parametrize(
-    ("batch", "size"),
+    ("batch", "batch_size", "size"),
     [
-        ({"a": np.zeros((3, 2)), "b": 1}, 3),
-        ([np.zeros(5), np.zeros(5)], 5),
-        ((np.zeros(6), 1), 6),
-        ([1, 2, 3], 3),
-        ({"text": ["a", "b"]}, 2),
-        (np.float32(1), 1),
-        ({}, 1),
-        (7, 1),
+        ({"a": np.zeros((3, 2)), "b": 1}, 4, 3),
+        ({"b": 1, "a": np.zeros((3, 2))}, 4, 3),
+        ([np.zeros(5), np.zeros(5)], 5, 5),
+        ((np.zeros(6), 1), 6, 6),
+        ([1, 2, 3], 3, 3),
+        ([{"a": 1}, {"a": 2}], 4, 2),
+        ([np.zeros((5, 5, 3)), np.zeros((7, 7, 3))], 2, 2),
+        ({"image": [np.zeros((5, 5, 3)), np.zeros((7, 7, 3))]}, 4, 2),
+        ({"text": ["a", "b"]}, 2, 2),
+        (np.zeros((8, 3, 9)), 8, 8),
+        (np.float32(1), 1, 1),
+        ({}, 1, 1),
+        # Without a batch size: an item is one, and a list many.
+        (np.zeros((48, 64, 3)), None, 1),
+        ({"image": np.zeros((48, 64, 3))}, None, 1),
+        ([{"a": 1}, {"a": 2}], None, 2),
+        ("text", None, 1),
+        (7, None, 1),
     ],
 )
-def test_samples_of_a_batch(batch, size):
-    assert _size(batch) == size
+def test_samples_of_a_batch(batch, batch_size, size):
+    assert _size(batch, batch_size) == size
