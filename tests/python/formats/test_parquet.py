@@ -130,7 +130,7 @@ def test_shuffle_shard_resume_and_windows(tmp_path: Path) -> None:
     halves = [read(ds.shuffle(seed=3).shard(r, 2), threads=2) for r in range(2)]
     assert sorted(halves[0] + halves[1])[:10] == sorted(texts)[:10]
     near = ps.open(names, fields=["text"], chunk_cache="1MB").shuffle(seed=1, window=128)
-    assert sorted(read(near, threads=2)) == sorted(texts)
+    assert sorted(read(near, threads=1)) == sorted(texts)
     assert near._leaves()[0].chunks_loaded <= 20  # of 16: each about once
 
     loader = ds.shuffle(seed=3).batch(32).loader()

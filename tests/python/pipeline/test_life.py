@@ -230,6 +230,34 @@ def test_exit_does_not_wait_for_a_function_that_sleeps_for_a_minute(where):
     assert took < 15
 
 
+@pytest.mark.parametrize("where", ["op", "source", "background"])
+def test_neither_start_nor_exit_waits_for_async_code_that_blocks_its_loop(where):
+    result, took = script(f"""
+        import time
+        from penstock.pipeline import BackgroundTask, PipelineBuilder
+        from penstock.pipeline.config import set_default_background_tasks
+        class Blocks(BackgroundTask):
+            async def run(self):
+                time.sleep(60)
+        async def items():
+            if {where!r} == "source":
+                time.sleep(60)
+            yield 0
+        async def op(x):
+            if {where!r} == "op":
+                time.sleep(60)
+            return x
+        factories = [Blocks] if {where!r} == "background" else []
+        builder = PipelineBuilder().add_source(items()).pipe(op, concurrency=4).add_sink()
+        set_default_background_tasks(factories)
+        p = builder.build()
+        p.start()
+        time.sleep(0.2)
+    """)
+    assert result.returncode == 0, result.stderr
+    assert took < 15
+
+
 def test_ctrl_c_while_waiting_is_answered_and_the_pipeline_goes_on():
     result, _ = script("""
         import os, signal, threading, time
