@@ -6,12 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <system_error>
-
-#include "storage/fault_guard.h"
-#include "storage/map.h"
 
 namespace penstock::storage {
 namespace {
@@ -91,50 +87,6 @@ Status File::read(std::uint64_t offset, std::span<std::byte> into) const {
                                 : "the read goes beyond the end of the file")
       .in_file(path_)
       .at_offset(std::int64_t(offset + *count));
-}
-
-std::shared_ptr<const Map> File::mapped() const {
-  std::call_once(mapping_, [&] {
-    const Result<std::shared_ptr<const Map>> map = Map::open(path_);
-    if (!map || (*map)->stamp() != stamp_) return;  // read, which will tell what is wrong
-    (*map)->advise(Pattern::random);
-    map_ = *map;
-  });
-  return map_;
-}
-
-bool File::copy_mapped(std::span<const Read> reads) const {
-  const std::shared_ptr<const Map> map = mapped();
-  if (!map) return false;
-  const std::span<const std::byte> bytes = map->bytes();
-  for (const Read& read : reads) {
-    if (read.offset > bytes.size() || read.into.size() > bytes.size() - read.offset) return false;
-  }
-  const bool copied = survives([reads, bytes] {
-    constexpr std::size_t kAhead = 8;
-    for (std::size_t i = 0; i < reads.size(); ++i) {
-      if (i + kAhead < reads.size()) __builtin_prefetch(bytes.data() + reads[i + kAhead].offset);
-      const Read& read = reads[i];
-      if (!read.into.empty()) {
-        std::memcpy(read.into.data(), bytes.data() + read.offset, read.into.size());
-      }
-    }
-  });
-  // Behind a new end, inside the last page, there were zeros.
-  struct stat now;
-  return copied && ::fstat(descriptor_.get(), &now) == 0 &&
-         std::uint64_t(now.st_size) >= stamp_.size;
-}
-
-void File::read_batch(std::span<const Read> reads, std::span<Status> outcomes) const {
-  constexpr std::size_t kMany = 16, kSmall = 4096;
-  std::size_t total = 0;
-  for (const Read& read : reads) total += read.into.size();
-  if (reads.size() >= kMany && total <= reads.size() * kSmall && copy_mapped(reads)) {
-    std::fill(outcomes.begin(), outcomes.end(), Status());
-    return;
-  }
-  Source::read_batch(reads, outcomes);
 }
 
 void File::advise(Pattern pattern) const noexcept {

@@ -1,8 +1,7 @@
-// File: a local file as a Source, read with pread; many small reads at once come out of a map.
+// File: a local file as a Source, read with pread.
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,8 +35,6 @@ Descriptor open_descriptor(const std::string& path, int flags, int mode = 0) noe
 // was tried: "open", "read".
 Error system_error(int number, std::string_view doing, const std::string& path);
 
-class Map;
-
 class File final : public Source {
  public:
   // Fails if it is not a regular file.
@@ -46,23 +43,15 @@ class File final : public Source {
   const std::string& name() const noexcept override { return path_; }
   Stamp stamp() const noexcept override { return stamp_; }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override;
-  // Many small reads are copied out of a map of the file, which is made then. A file that has
-  // become shorter is an Error here, too.
-  void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const override;
   void advise(Pattern pattern) const noexcept override;
 
   File(std::string path, Descriptor descriptor, Stamp stamp) noexcept
       : path_(std::move(path)), descriptor_(std::move(descriptor)), stamp_(stamp) {}
 
  private:
-  std::shared_ptr<const Map> mapped() const;
-  bool copy_mapped(std::span<const Read> reads) const;
-
   std::string path_;
   Descriptor descriptor_;
   Stamp stamp_;
-  mutable std::once_flag mapping_;
-  mutable std::shared_ptr<const Map> map_;  // none: it was not asked for, or cannot be
 };
 
 // The stamp of a path, without opening it. Fails if it is not a regular file.
