@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.data import _kept
 from penstock.data._plan import Node, PlanError, Repeat, Sample, Shuffle, Subset
 from penstock.data._rows import EventLoop, default_concurrency, is_async, wants_rng
 
@@ -20,29 +21,33 @@ _LOG = logging.getLogger("penstock.data")
 _CHUNK = 1024
 
 
-def evaluate(dataset: Dataset, fn: Callable[..., Any]) -> Node:
+def evaluate(dataset: Dataset, fn: Callable[..., Any], sidecar: str | None) -> Node:
     """The order of what is left. A shuffle or a repeat commutes with a filter: the filter goes
     below it, so that there is one bit per record and not one per position."""
-    return _filtered(dataset, dataset._node, fn)
+    return _filtered(dataset, dataset._node, fn, sidecar)
 
 
-def _filtered(dataset: Dataset, node: Node, fn: Callable[..., Any]) -> Node:
+def _filtered(dataset: Dataset, node: Node, fn: Callable[..., Any], sidecar: str | None) -> Node:
     if isinstance(node, Shuffle | Repeat):
-        return replace(node, child=_filtered(dataset, node.child, fn))
+        return replace(node, child=_filtered(dataset, node.child, fn, sidecar))
     if isinstance(node, Sample):
         raise PlanError("filter: sample() draws anew in each epoch; filter before it")
     from penstock.data.dataset import Dataset
 
     below = Dataset(node, dataset._steps)
     below._opened = dataset._leaves()
-    bits, size = _look(below, fn)
+    size = below._order().length
+    if size is None:
+        raise PlanError("filter: the dataset is endless; filter before repeat()")
+    bits = None if sidecar is None else _kept.load(sidecar, below)
+    if bits is None:
+        bits = _look(below, fn, size)
+        if sidecar is not None:
+            _kept.save(sidecar, below, bits)
     return Subset(node, bits, size)
 
 
-def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:
-    size = dataset._order().length
-    if size is None:
-        raise PlanError("filter: the dataset is endless; filter before repeat()")
+def _look(dataset: Dataset, fn: Callable[..., Any], size: int) -> bytes:
     if wants_rng(fn):
         raise PlanError("filter: an early filter is the same in each epoch and has no rng")
     from concurrent.futures import ThreadPoolExecutor
@@ -66,5 +71,4 @@ def _look(dataset: Dataset, fn: Callable[..., Any]) -> tuple[bytes, int]:
             done += _CHUNK
             if done % (_CHUNK * 256) == 0:
                 _LOG.info("filter: %d of %d records", done, size)
-    bits = np.packbits(keep, bitorder="little").tobytes()
-    return bits, size
+    return np.packbits(keep, bitorder="little").tobytes()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -138,19 +139,27 @@ class Dataset(Ordering, Decoding):
         """Other names for fields: ``rename(jpg="image")``."""
         return self._worked(Rename(tuple(names.items())))
 
-    def filter(self, fn: Callable[..., Any]) -> Dataset:
+    def filter(
+        self, fn: Callable[..., Any], *, sidecar: str | os.PathLike[str] | None = None
+    ) -> Dataset:
         """Samples for which fn(sample) is true.
 
         Before any decode or map it is early: `fn` sees raw fields, runs once per record now, and
         the dataset is what is left. After row work it is late: it leaves holes in batches.
+
+        With `sidecar` what an early filter has kept, one bit for each record, goes into that file,
+        and comes from there next time if it is of the same data. The function is not compared: name
+        the file after it.
         """
         self._before_batch("filter")
         late = any(is_row_work(step) for step in self._steps)
         for leaf in leaves(self._node):  # of parts that were joined
             late = late or any(is_media(step) for step in leaf.steps)
         if self.sequential or late:
+            if sidecar is not None:
+                raise PlanError("filter: sidecar= is for early filters; this one is late")
             return self._worked(Filter(fn))
-        return self._reordered(evaluate(self, fn))
+        return self._reordered(evaluate(self, fn, None if sidecar is None else os.fspath(sidecar)))
 
     def map(
         self, fn: Callable[..., Any], concurrency: int | None = None, executor: Any = None

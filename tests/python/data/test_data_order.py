@@ -155,6 +155,37 @@ def test_early_filters_are_the_survivors():
     assert numbers(items(20).take(6).filter(even)) == [0, 2, 4]
 
 
+def test_an_early_filter_keeps_its_outcome_in_a_sidecar(tmp_path):
+    path, calls = tmp_path / "odd.bits", []
+
+    def odd(sample):
+        calls.append(1)
+        return sample["data"] % 2 == 1
+
+    data = items(100)
+    first = numbers(data.shuffle(seed=1).filter(odd, sidecar=path))
+    assert sorted(first) == list(range(1, 100, 2))
+    assert len(calls) == 100
+    assert numbers(data.shuffle(seed=1).filter(odd, sidecar=path)) == first
+    assert numbers(data.filter(odd, sidecar=str(path))) == sorted(first)
+    assert len(calls) == 100  # not asked again
+    assert [one.name for one in tmp_path.iterdir()] == ["odd.bits"]
+
+    with pytest.raises(ps.PlanError, match=r"odd\.bits was made for other data.*100 records.* 99 now"):
+        items(99).filter(odd, sidecar=path)
+    with pytest.raises(ps.PlanError, match="for early filters"):
+        data.map(lambda sample: sample).filter(odd, sidecar=path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"\0")
+    with pytest.raises(ps.PlanError, match=r"odd\.bits is damaged; remove it"):
+        data.filter(odd, sidecar=path)
+    path.write_bytes(b"something else")
+    with pytest.raises(ps.PlanError, match="is not what sidecar= writes"):
+        data.filter(odd, sidecar=path)
+    with pytest.raises(FileNotFoundError):
+        data.filter(odd, sidecar=tmp_path / "no" / "folder")
+
+
 def test_late_filters_leave_holes():
     # 3: "Written after row work it is late: holes as in 2; len(ds) then raises and says so,
     # len(loader) is the number of batches by position"
