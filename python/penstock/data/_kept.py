@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,8 @@ _VERSION = 1
 
 
 def _head(dataset: Dataset, bits: bytes) -> dict[str, Any]:
+    import hashlib  # not before it is asked for: it is large
+
     order = dataset._order()
     return {
         "format": "penstock filter",

@@ -171,7 +171,9 @@ def test_an_early_filter_keeps_its_outcome_in_a_sidecar(tmp_path):
     assert len(calls) == 100  # not asked again
     assert [one.name for one in tmp_path.iterdir()] == ["odd.bits"]
 
-    with pytest.raises(ps.PlanError, match=r"odd\.bits was made for other data.*100 records.* 99 now"):
+    with pytest.raises(
+        ps.PlanError, match=r"odd\.bits was made for other data.*100 records.* 99 now"
+    ):
         items(99).filter(odd, sidecar=path)
     with pytest.raises(ps.PlanError, match="for early filters"):
         data.map(lambda sample: sample).filter(odd, sidecar=path)
