@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +16,22 @@ from penstock.pipeline._stats import duration
 
 @dataclass(frozen=True)
 class Headspace:
-    """What :func:`headspace` found, in seconds per step on average. ``print`` says it in words."""
+    """What :func:`headspace` found, in seconds per step. ``print`` says it in words.
+
+    Medians over the phases: a spell in which other programs had the machine does not count.
+    """
 
     real: float
     """A step with the loader: waiting for the batch, and the step."""
     cached: float
     """A step on batches that lie in memory while the loader rests."""
     share: float
-    """The share of the time that a perfect loader would save; may be slightly below zero."""
+    """The share of the time that a perfect loader would save, 1 - cached / real; may be slightly
+    below zero."""
     uncertainty: float
     """The true share is within this of `share`, with 95% confidence."""
     wait: float
-    """Of a real step: waiting for its batch."""
+    """Of a real step: waiting for its batch, the starts of epochs spread over all steps."""
     slowdown: float
     """By how much the step itself is slower while the loader works: 0.1 is 10%."""
     off_cpu: float
@@ -42,7 +47,7 @@ class Headspace:
         """What a perfect loader would save over `total_steps`."""
         if self.total_steps is None:
             return None
-        return self.total_steps * max(self.real - self.cached, 0.0) / 3600
+        return self.total_steps * self.real * max(self.share, 0.0) / 3600
 
     @property
     def verdict(self) -> str:
@@ -55,7 +60,9 @@ class Headspace:
             return f"{head}: the model is the bottleneck, a faster loader would not show"
         if share - off > 0.05:
             return f"{head}: the loader holds training back"
-        return f"{head}: there is little to win, or the machine is too noisy to tell"
+        if off > 0.05:
+            return f"{head}: too noisy to tell; use more batches, or measure on a quiet machine"
+        return f"{head}: there is little to win"
 
     def __str__(self) -> str:
         lines = [
@@ -95,11 +102,14 @@ def headspace(
     """Runs `step` on batches of the loader and on cached ones, in turns, and compares.
 
     Args:
-        loader: Anything that can be iterated over; it begins again when it ends.
+        loader: Anything that can be iterated over; it begins again when it ends. A loader that
+            can (`set_epoch`, `state_dict`) is put back to where it was; an iteration of it that is
+            under way ends.
         step: What training does with a batch; it must not change the batch. On a GPU it has to wait
             for its end (`torch.cuda.synchronize()`): what is only queued cannot be timed.
-        batches: How many steps on real batches are measured; as many are run on cached ones. Some
-            more are taken from the loader between phases.
+        batches: How many steps on real batches are measured; as many are run on cached ones. More
+            are taken from the loader without a step: what it has in stock before each phase, and up
+            to 256 once to find out whether it has any.
         warmup: Steps before anything is measured.
         total_steps: Of the training, to say what can be won in hours.
         phases: How often real and cached batches take turns, so that a drift of the machine meets
@@ -116,40 +126,69 @@ def headspace(
         ("batches", batches, 2),
         ("warmup", warmup, 0),
         ("caches", caches, 1),
+        ("phases", phases, 1),
+        ("total_steps", 0 if total_steps is None else total_steps, 0),
     ]:
+        if not isinstance(value, int):
+            raise TypeError(f"headspace: {name} must be an int, not {value!r}")
         if value < least:
             raise ValueError(f"headspace: {name} is {value}; give {least} or more")
-    if phases < 1 or batches < 2 * phases:
+    if batches < 2 * phases:
         raise ValueError(f"headspace: phases is {phases}; give 1 to batches / 2 = {batches // 2}")
     if not callable(step):
         raise TypeError(f"headspace: step must be a function of a batch, not {step!r}")
     source = Endless(loader)
+    with _put_back(loader):
+        try:
+            done = measure(source, step, batches, phases, warmup, caches)
+        finally:
+            source.end()
+    return _conclude(done, total_steps, *source.start())
+
+
+@contextmanager
+def _put_back(loader: Any) -> Iterator[None]:
+    """Afterwards a loader that can is where it was before; one in the middle of data that cannot be
+    read from there again stays where it is."""
+    if not all(hasattr(loader, name) for name in ("set_epoch", "state_dict", "load_state_dict")):
+        yield
+        return
+    state = loader.state_dict()
     try:
-        done = measure(source, step, batches, phases, warmup, caches)
+        yield
     finally:
-        source.end()
-    return _conclude(done, total_steps)
+        with suppress(ValueError):
+            loader.load_state_dict(state)
 
 
-def _conclude(done: Sequence[Phase], total_steps: int | None) -> Headspace:
+def _conclude(
+    done: Sequence[Phase], total_steps: int | None, start: float = 0.0, start_error: float = 0.0
+) -> Headspace:
+    """`start` is what a step pays for the starts of epochs, which are not in the phases."""
     real, cached = done[0::2], done[1::2]
     shares = _shares(done)
     size = len(real[0].steps)
     wall = sum(phase.seconds for phase in real) * size
     idle = sum(phase.seconds for phase in cached) * size
-    step_real = statistics.fmean(phase.step for phase in real)
-    step_cached = statistics.fmean(phase.step for phase in cached)
-    off_real = statistics.fmean(phase.step - phase.own_cpu / size for phase in real)
-    off_cached = statistics.fmean(phase.step - phase.own_cpu / size for phase in cached)
-    seconds = statistics.fmean(phase.seconds for phase in real)
+    step_real = statistics.median(phase.step for phase in real)
+    step_cached = statistics.median(phase.step for phase in cached)
+    off_real = statistics.median(phase.step - phase.own_cpu / size for phase in real)
+    off_cached = statistics.median(phase.step - phase.own_cpu / size for phase in cached)
+    # One estimate: real follows from cached and the share of the phases, so that they agree.
+    without = statistics.median(phase.seconds for phase in cached)
+    steady = without / (1 - statistics.median(shares))
+    seconds = steady + start
     return Headspace(
         real=seconds,
-        cached=statistics.fmean(phase.seconds for phase in cached),
-        share=statistics.median(shares),
-        uncertainty=_uncertainty(real, cached, shares),
-        wait=statistics.fmean(sum(phase.waits) / size for phase in real),
+        cached=without,
+        share=1 - without / seconds,
+        uncertainty=math.hypot(
+            _uncertainty(real, cached, shares) * steady / seconds,
+            2 * start_error / seconds * without / seconds,
+        ),
+        wait=statistics.median(sum(phase.waits) / size for phase in real) + start,
         slowdown=step_real / step_cached - 1 if step_cached > 0 else 0.0,
-        off_cpu=(off_real - off_cached) / seconds if seconds > 0 else 0.0,
+        off_cpu=(off_real - off_cached) / seconds,
         loader_cores=max(
             sum(phase.other_cpu for phase in real) / wall
             - sum(phase.other_cpu for phase in cached) / idle,

@@ -9,7 +9,9 @@ filled its queues again and is quiet.
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -45,26 +47,71 @@ class Phase:
 
 
 class Endless:
-    """The batches of a loader; when an epoch ends, the next one begins."""
+    """The batches of a loader; when an epoch ends, the next one begins.
+
+    What the first batch of an epoch is waited for, from the request that finds the end of the one
+    before, is kept apart: how often it is met within a phase is chance, see :meth:`start`.
+    """
 
     def __init__(self, loader: Iterable[Any]) -> None:
         self._loader = loader
         self._batches: Iterator[Any] | None = None
+        self._starts: list[float] = []
+        self._lengths: list[int] = []  # of the epochs that have ended
+        self._taken = 0  # in the epoch under way
+        self.waited = 0.0  # for the last batch, also if that was the first of an epoch
 
     def next(self) -> tuple[Any, float]:
-        """A batch, and how long it took. The start of an epoch does not count."""
-        fresh = self._batches is None
-        if self._batches is None:
-            self._batches = iter(self._loader)
+        """A batch, and how long it was waited for; 0 for the first one of an epoch."""
         begun = time.perf_counter()
+        if self._batches is not None:
+            try:
+                batch = next(self._batches)
+            except StopIteration:
+                self._batches = None
+                self._lengths.append(self._taken)
+            else:
+                self._taken += 1
+                self.waited = time.perf_counter() - begun
+                return batch, self.waited
+        self._batches = iter(self._loader)
         try:
             batch = next(self._batches)
         except StopIteration:
             self._batches = None
-            if fresh:
-                raise ValueError("headspace: the loader has no batches") from None
-            return self.next()
-        return batch, 0.0 if fresh else time.perf_counter() - begun
+            raise ValueError(self._no_more()) from None
+        self.waited = time.perf_counter() - begun
+        self._starts.append(self.waited)
+        self._taken = 1
+        return batch, 0.0
+
+    def start(self) -> tuple[float, float]:
+        """What the starts of epochs cost a step on average, and the standard error of that.
+
+        The very first start does more than the others, and counts only if it was the only one. 0 if
+        no epoch has ended and the loader has no length.
+        """
+        length = statistics.fmean(self._lengths) if self._lengths else self._length()
+        if length is None:
+            return 0.0, 0.0
+        starts = self._starts[1:] or self._starts
+        error = statistics.stdev(starts) / math.sqrt(len(starts)) if len(starts) > 1 else 0.0
+        return statistics.median(starts) / length, error / length
+
+    def _length(self) -> int | None:
+        try:
+            return len(self._loader) or None  # type: ignore[arg-type]
+        except (TypeError, AttributeError, NotImplementedError):
+            return None
+
+    def _no_more(self) -> str:
+        if not self._lengths:
+            return "headspace: the loader has no batches"
+        return (
+            f"headspace: the loader ended after {sum(self._lengths)} batches and does not begin "
+            "again; give one that begins again when it is iterated over once more (not a "
+            "generator), or one with more batches"
+        )
 
     def end(self) -> None:
         """Lets go of the iteration under way, so that its threads and processes end."""
@@ -88,9 +135,10 @@ def measure(
         step(kept[i % caches])
     size = max(count // phases, 2)
     done: list[Phase] = []
+    has_stock = True
     for _ in range(phases):
         usual = _usual(step, kept)
-        _empty(batches, usual)
+        has_stock = has_stock and _empty(batches, usual)
         for _ in range(2):  # the first ones find the queues empty
             step(batches.next()[0])
         done.append(_run(batches.next, step, size, cached=False))
@@ -152,11 +200,16 @@ def _usual(step: Callable[[Any], Any], kept: list[Any]) -> float:
     return time.perf_counter() - begun
 
 
-def _empty(batches: Endless, usual: float) -> None:
-    """Takes batches until one has to be waited for, which is one that was not in stock."""
+def _empty(batches: Endless, usual: float) -> bool:
+    """Takes batches until one has to be waited for, which is one that was not in stock.
+
+    False: that never came, the loader makes them as fast as they are taken.
+    """
     for _ in range(_MOST_TAKEN):
-        if batches.next()[1] > max(0.0005, usual / 20):
-            return
+        batches.next()
+        if batches.waited > max(0.0005, usual / 20):
+            return True
+    return False
 
 
 def _rest(usual: float) -> None:

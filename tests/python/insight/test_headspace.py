@@ -4,11 +4,13 @@ import threading
 import time
 import xml.dom.minidom
 
+import penstock as ps
 import pytest
 from penstock import io
-from penstock.insight import headspace
+from penstock.insight import Headspace, headspace
 from penstock.insight._headspace import _conclude
-from penstock.insight._measure import Phase
+from penstock.insight._measure import Endless, Phase
+from penstock.pipeline import PipelineBuilder
 
 
 def phases(real, cached, wait, count=5, size=20, drift=0.0):
@@ -42,6 +44,41 @@ def test_a_drift_of_the_machine_cancels_out():
     assert abs(found.share) < 0.01
     assert "the model is the bottleneck" in found.verdict
     assert found.hours is None
+
+
+def test_a_slow_spell_of_the_machine_changes_neither_share_nor_hours():
+    done = phases(real=0.020, cached=0.020, wait=0.0)
+    done[4].steps = [0.060] * 20
+    found = _conclude(done, 100_000)
+    assert found.share == pytest.approx(0.0, abs=1e-9)
+    assert found.real == pytest.approx(found.cached)
+    assert found.hours == pytest.approx(0.0, abs=1e-9)
+
+
+def test_share_times_and_hours_agree():
+    done = phases(real=0.031, cached=0.020, wait=0.010, drift=0.03)
+    done[2].waits = [0.5] * 20
+    found = _conclude(done, 360_000, start=0.004)
+    assert found.share == pytest.approx(1 - found.cached / found.real)
+    assert found.hours == pytest.approx(100 * (found.real - found.cached))
+    assert found.wait <= found.real
+
+
+@pytest.mark.parametrize(
+    ("share", "uncertainty", "words"),
+    [
+        (0.6, 0.56, "too noisy to tell"),
+        (0.0, 0.3, "too noisy to tell"),
+        (0.06, 0.03, "little to win"),
+        (0.01, 0.02, "the model is the bottleneck"),
+        (0.12, 0.03, "holds training back"),
+        (0.6, 0.1, "the loader is the bottleneck"),
+    ],
+)
+def test_the_verdict_says_no_more_than_is_known(share, uncertainty, words):
+    found = Headspace(0.05, 0.02, share, uncertainty, 0.03, 0.0, 0.0, 0.0)
+    assert found.verdict.count(":") == 1
+    assert words in found.verdict
 
 
 def test_a_step_that_is_slowed_by_the_loader_is_told():
@@ -103,6 +140,66 @@ def test_short_epochs_begin_again():
     assert loader.iterations > 3
 
 
+class Epochs:
+    """Batches that are made when they are asked for, `length` of them an epoch."""
+
+    def __init__(self, seconds, length):
+        self.seconds, self.length, self.taken = seconds, length, 0
+
+    def __iter__(self):
+        for i in range(self.length):
+            time.sleep(self.seconds)
+            self.taken += 1
+            yield i
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_the_start_of_an_epoch_is_waited_for_too(length):
+    loader, step = Epochs(0.01, length), lambda batch: time.sleep(0.01)
+    shares = [
+        headspace(loader, step, batches=12, phases=2, warmup=0, caches=1).share for _ in range(3)
+    ]
+    assert max(shares) > 0.4  # 0.5 on a machine with nothing else to do
+    assert loader.taken < 3 * 40  # a start that is waited for shows that nothing is in stock
+
+
+def test_a_long_epoch_pays_for_its_start_bit_by_bit():
+    source = Endless([7] * 4)
+    assert source.next() == (7, 0.0)
+    source._starts, source._taken = [0.9, 0.1, 0.3], 4
+    assert source.start()[0] == pytest.approx(0.2 / 4)  # no epoch has ended: its length is known
+    assert Endless(iter([7])).start() == (0.0, 0.0)
+
+
+def test_a_fast_loader_is_not_emptied_before_every_phase():
+    loader = Epochs(0.0, 1_000_000)
+    headspace(loader, lambda batch: time.sleep(0.02), batches=10, phases=5)
+    assert loader.taken <= 256 + 4 + 5 * (2 + 2) + 5
+
+
+def test_what_ends_and_cannot_begin_again_is_told():
+    with pytest.raises(ValueError, match="ended after 5 batches and does not begin again"):
+        headspace((i for i in range(5)), lambda batch: None, batches=10)
+    pipeline = PipelineBuilder().add_source(range(10)).add_sink(3).build(num_threads=1)
+    with pytest.raises(ValueError, match="ended after 10 batches"):
+        headspace(pipeline, lambda batch: None, batches=20)
+
+
+def test_a_loader_is_put_back_to_where_it_was():
+    loader = ps.from_list(range(12)).batch(2).loader()
+    for i, _ in enumerate(loader):
+        if i == 2:
+            break
+    before = loader.state_dict()
+    headspace(loader, lambda batch: None, batches=10)
+    assert loader.state_dict() == before
+    assert len(list(loader)) == 3
+
+    stream = ps.from_iterable(Epochs(0.0, 12)).batch(2).loader()
+    next(iter(stream))
+    headspace(stream, lambda batch: None, batches=10)  # cannot be put back: that is no error
+
+
 def test_the_plot_is_a_picture_with_all_steps(tmp_path):
     found = _conclude(phases(real=0.030, cached=0.020, wait=0.010), None)
     found.plot(str(tmp_path / "steps.svg"))
@@ -121,11 +218,18 @@ def test_the_plot_is_a_picture_with_all_steps(tmp_path):
         ({"warmup": -1}, "warmup is -1"),
         ({"phases": 0}, "phases is 0"),
         ({"caches": 0}, "caches is 0"),
+        ({"total_steps": -5}, "total_steps is -5"),
     ],
 )
 def test_bad_arguments_are_named(arguments, words):
     with pytest.raises(ValueError, match=words):
         headspace([1, 2], lambda batch: None, **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{"total_steps": "many"}, {"batches": 10.5}])
+def test_arguments_that_are_no_numbers_are_named(arguments):
+    with pytest.raises(TypeError, match=f"{next(iter(arguments))} must be an int"):
+        headspace([1, 2], lambda batch: pytest.fail("too late"), **arguments)
 
 
 def test_a_loader_without_batches_is_an_error():
