@@ -27,6 +27,12 @@ def raise_from_loop(error: BaseException) -> NoReturn:
     raise error
 
 
+def in_words(error: BaseException) -> str:
+    """Its kind, what it says, and what was noted of it: the sample."""
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return "; ".join([said, *getattr(error, "__notes__", [])])
+
+
 class Iteration:
     """One pass over an epoch, or over the rest of it."""
 
@@ -68,6 +74,7 @@ class Iteration:
                 # Ctrl-C while waiting costs nothing: the loop may go on.
                 if got is not None or not isinstance(error, KeyboardInterrupt):
                     self.end("it has failed")
+                    loader._failure = in_words(error)
                 raise
             self._advance(number, valid, state)
             if kept > 0:

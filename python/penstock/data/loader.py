@@ -6,6 +6,7 @@ import logging
 import os
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from penstock import _core
@@ -113,6 +114,8 @@ class Loader:
         self._start = 0  # of the epoch under way, or where the next one begins
         self._error_count = 0
         self._errors: list[SampleError] = []
+        self._failed_samples = 0  # of the iteration under way, or of the last one
+        self._failure = ""  # what that has failed with
         self._ledger = Ledger()
         # Weak: an iteration that nobody holds any more ends by itself, and at once.
         self._iteration: weakref.ref[Iteration] | None = None
@@ -162,6 +165,7 @@ class Loader:
         start, self._start = self._start, 0
         state, self._source_state = self._source_state, None
         self._position = start
+        self._failed_samples, self._failure = 0, ""
         iteration = Iteration(self, start, state)
         self._iteration = weakref.ref(iteration)
         return iteration
@@ -220,8 +224,12 @@ class Loader:
             self._last_stats = run.stats()
         records = self._last_stats
         names = [record.get("name", "sink") for record in records]
+        stages = from_engine(records, names) if records else []
+        if stages:
+            count, words = self._failed_samples, self._failure
+            stages[-1] = replace(stages[-1], failures=count, failure=words)
         return {
-            "stages": from_engine(records, names) if records else [],
+            "stages": stages,
             "memory": self._memory.stats(),
             "errors": self._error_count,
         }
@@ -371,6 +379,7 @@ class Loader:
         """What becomes of samples that failed, in the order of positions."""
         noted: list[SampleError] = []
         for position, sample, error, is_io, filling, replaced in errors:
+            self._failed_samples += not filling
             passed_over = replaced or (self._on_error == "skip" and not is_io)
             if not passed_over or not isinstance(error, Exception):  # SystemExit and the like
                 if sample not in str(error):

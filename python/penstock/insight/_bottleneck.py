@@ -2,28 +2,33 @@
 
 The rule, in the order in which it is applied:
 
-1. A consumer that hardly ever waits is slower than the data: there is nothing to win.
-2. Batches that are not begun because memory is spent, while workers lack input: memory.
-3. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
+1. A stage most of whose tasks failed, or a loader that failed after a few batches: failures. Times
+   of a run that did not work say nothing.
+2. A consumer that hardly ever waits is slower than the data: there is nothing to win.
+3. Batches that are not begun because memory is spent, while workers lack input: memory.
+4. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
-4. Why it is slow follows from CPU time, and from the time in which threads could run but had no
-   core, so that other programs do not change the answer. Several Python calls may run, and their
-   threads want one core all the time, but by far not as many as there are calls: the GIL. All cores
-   are wanted, by our work or that of others: CPU. Native workers that are busy and use little CPU
-   wait for reads: disk. Otherwise it could do more at a time: concurrency; a source cannot, it is
-   asked for one item after the other.
+5. Why it is slow follows from CPU time, from the time in which threads could run but had no core,
+   so that other programs do not change the answer, and from the time in which they waited for the
+   GIL. Several Python calls may run; they use one core all the time, or wait for one another's GIL
+   and not only for a core that others have; and they want by far not as many cores as there are
+   calls: the GIL. All cores are wanted, by our work or that of others: CPU. Native workers that are
+   busy and use little CPU wait for reads: disk. Otherwise it could do more at a time: concurrency;
+   a source cannot, it is asked for one item after the other.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from penstock.pipeline import StageStats
 
-Kind = Literal["consumer", "memory", "source", "cpu", "gil", "disk", "concurrency", "unknown"]
+Kind = Literal[
+    "failures", "consumer", "memory", "source", "cpu", "gil", "disk", "concurrency", "unknown"
+]
 
 _NO_WAIT = 0.05  # a consumer that waits for less of its time does not wait
 _FULL = 0.85  # so much of what there is counts as all of it
@@ -33,6 +38,9 @@ _SPENT = 0.3  # of the time: so long without memory is worth a word
 _NO_INPUT = 0.15  # of the time: workers that lack input for longer could do more
 _OTHERS = 0.6  # of the cores: who gets less, though it wants them all, shares them with others
 _HELD_BACK = 0.7  # calls that want less of the cores they may use together wait for one another
+_GIL_WAIT = 0.2  # of the time: calls that wait for the GIL for less do not wait for it
+_RATHER_GIL = 0.35  # of the time without a core: who waits for the GIL for less lacks a core
+_FEW = 20  # requests: a run that failed before had no time to show what holds it back
 _NATIVE_AT_REST = 0.5  # native work that uses less CPU than this share of its time waits for reads
 
 
@@ -53,7 +61,7 @@ class Bottleneck:
 
 
 def bottleneck(
-    stats: Sequence[StageStats],
+    stats: Sequence[StageStats] | Mapping[str, Any],
     *,
     memory_waits: float | None = None,
     cores: int | None = None,
@@ -61,7 +69,7 @@ def bottleneck(
     """The bottleneck of a pipeline or a loader, from its statistics.
 
     Args:
-        stats: As `Pipeline.stats()` gives them, the sink last.
+        stats: As `Pipeline.stats()` or `Loader.stats()` gives them.
         memory_waits: Seconds in which a batch was not begun for want of memory; None: as the
             statistics of a loader say.
         cores: How many there are; None: as many as this process may use.
@@ -79,14 +87,16 @@ def bottleneck(
     >>> bottleneck(pipeline.stats()).kind
     'concurrency'
     """
-    if not stats or stats[-1].readiness is None:
-        raise ValueError("bottleneck: the last record must be that of the sink")
-    *stages, sink = stats
-    elapsed = sink.elapsed
-    if elapsed <= 0 or not any(one.tasks for one in stages):
+    records = _records(stats)
+    stages, sink = records[:-1], records[-1] if records else None
+    if sink is None or sink.elapsed <= 0 or not any(one.tasks for one in stages):
         return Bottleneck("unknown", None, 0.0, "Nothing has run yet.", "Read some batches first.")
+    elapsed = sink.elapsed
     cores = cores or len(os.sched_getaffinity(0))
     wait = min((sink.waiting + sink.gil_wait) / elapsed, 1.0)
+    failed = _failed(stages, sink, wait)
+    if failed is not None:
+        return failed
     if wait < _NO_WAIT:
         return Bottleneck(
             "consumer",
@@ -111,6 +121,40 @@ def bottleneck(
     return _why(slowest, stages, sink, wait, cores)
 
 
+def _records(stats: Sequence[StageStats] | Mapping[str, Any]) -> Sequence[StageStats]:
+    if isinstance(stats, Mapping) and "stages" in stats:  # of a loader
+        stats = stats["stages"]
+    if not isinstance(stats, Sequence) or not all(isinstance(one, StageStats) for one in stats):
+        raise TypeError(
+            "bottleneck: give what the stats() of a pipeline or a loader returns, not "
+            f"{type(stats).__name__}"
+        )
+    if stats and stats[-1].readiness is None:
+        raise ValueError("bottleneck: the last record must be that of the sink")
+    return stats
+
+
+def _failed(stages: Sequence[StageStats], sink: StageStats, wait: float) -> Bottleneck | None:
+    if sink.failure and sink.items_out < _FEW:
+        return Bottleneck(
+            "failures",
+            None,
+            wait,
+            f"It failed: {sink.failure}.",
+            'Fix that first, or pass over such samples with on_error="skip".',
+        )
+    worst = max(stages, key=lambda one: one.failures)
+    if worst.failures == 0 or worst.failures < _MOST * worst.tasks:
+        return None
+    return Bottleneck(
+        "failures",
+        worst.name,
+        wait,
+        f"{worst.failures:,} of {worst.tasks:,} tasks of {worst.name} failed.",
+        "Fix that first: the log names them.",
+    )
+
+
 def _why(
     slowest: StageStats,
     stages: Sequence[StageStats],
@@ -122,13 +166,9 @@ def _why(
     of_all = slowest.task_seconds / max(sum(one.task_seconds for one in stages), 1e-9)
     at_work = slowest.task_seconds / elapsed
     python_cores = sink.python_cpu / elapsed
-    python_wanted = sink.python_cpu + sink.python_delay
+    gil_wait = sum(one.gil_wait for one in stages) + sink.gil_wait
     about = f"The consumer waited {wait:.0%} of the time."
-    if (
-        slowest.python
-        and slowest.concurrency > 1
-        and _FULL * elapsed < python_wanted < _HELD_BACK * slowest.concurrency * elapsed
-    ):
+    if slowest.python and slowest.concurrency > 1 and _for_gil(slowest, sink, gil_wait):
         return Bottleneck(
             "gil",
             name,
@@ -186,3 +226,13 @@ def _why(
         f"Give it more concurrency than {slowest.concurrency}"
         + (" (and the pipeline more threads)." if slowest.python else "."),
     )
+
+
+def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float) -> bool:
+    """Whether the calls of a stage wait for one another, and not for cores or something else."""
+    elapsed, cpu, delay = sink.elapsed, sink.python_cpu, sink.python_delay
+    waits = gil_wait > max(_GIL_WAIT * elapsed, _RATHER_GIL * delay)
+    one_core = cpu > _FULL * elapsed or (waits and cpu + delay > _FULL * elapsed)
+    # A call that waits for the GIL and then for a core wants only one of them.
+    wanted = cpu if waits else cpu + delay
+    return one_core and wanted < _HELD_BACK * slowest.concurrency * elapsed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from penstock.data._history import Point
 from penstock.insight import _svg
 from penstock.pipeline import StageStats
-from penstock.pipeline._stats import duration
+from penstock.pipeline._stats import duration, ready
 
 # Narrow, so that the words can be read on a phone.
 _WIDTH = 440
@@ -40,7 +40,7 @@ def flow(stages: Sequence[StageStats], hot: str | None) -> str:
             words += f", {duration(one.mean)} each"
             parts += _bar(one, top + 27)
         else:
-            words = f"your loop: {one.readiness:.0%} ready, waited {_share(one, one.waiting):.0%}"
+            words = f"your loop: {ready(one)} ready, waited {_share(one, one.waiting):.0%}"
         parts.append(_svg.text(_BAR_RIGHT, top + 18, words, "end"))
     return _svg.picture(_WIDTH, len(stages) * _ROW, "", parts, "the flow, stage by stage")
 

@@ -11,7 +11,7 @@ import penstock
 from penstock.insight import _charts, _plot
 from penstock.insight._bottleneck import Bottleneck, bottleneck
 from penstock.pipeline import StageStats
-from penstock.pipeline._stats import duration
+from penstock.pipeline._stats import duration, ready
 
 if TYPE_CHECKING:
     from penstock.insight._headspace import Headspace
@@ -104,7 +104,7 @@ def _verdict(found: Bottleneck, stages: Sequence[StageStats], headspace: Headspa
         lines.append(f'<p id="headspace">{words}</p>')
     lines.append(
         f'<p class="soft">{sink.items_out:,} items in {sink.elapsed:.1f} s; '
-        f"{sink.readiness or 0:.0%} of the requests found one waiting.</p>"
+        f"{ready(sink)} of the requests found one waiting.</p>"
     )
     return f"<section>{''.join(lines)}</section>"
 
@@ -137,17 +137,19 @@ def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
 
 
 def _errors(errors: Sequence[Any], stages: Sequence[StageStats]) -> str:
-    failures = sum(one.failures for one in stages)
+    failures = sum(one.failures for one in stages[:-1])
+    fatal = stages[-1].failure
+    head = f"<p>It failed: {escape(fatal)}</p>" if fatal else ""
     if not errors and not failures:
-        return _section("Errors", "<p>None.</p>")
+        return _section("Errors", head or "<p>None.</p>")
     if not errors:
-        return _section("Errors", f"<p>{failures:,} tasks failed; the log names them.</p>")
+        return _section("Errors", f"{head}<p>{failures:,} tasks failed; the log names them.</p>")
     rows = "".join(
         f"<tr><td>{escape(error.sample)}</td><td>{error.epoch}</td><td>{error.position:,}</td>"
         f"<td>{escape(error.error)}</td></tr>"
         for error in errors[:100]
     )
     more = f"<p>And {len(errors) - 100:,} more.</p>" if len(errors) > 100 else ""
-    head = "<tr><th>sample</th><th>epoch</th><th>position</th><th>error</th></tr>"
-    table = f'<div class="scroll"><table id="errors">{head}{rows}</table></div>'
-    return _section("Errors", table + more)
+    names = "<tr><th>sample</th><th>epoch</th><th>position</th><th>error</th></tr>"
+    table = f'<div class="scroll"><table id="errors">{names}{rows}</table></div>'
+    return _section("Errors", head + table + more)

@@ -66,8 +66,9 @@ def scaling(results: Sequence[ProfileResult], *, cores: int | None = None) -> li
 
 def _judge(result: ProfileResult, cores: int) -> Scaling:
     rates = {one.concurrency: one.qps for one in result.stats if math.isfinite(one.qps)}
-    if not rates:
-        return Scaling(result.name, 1, 0.0, 0.0, "It gave nothing.")
+    if not any(rates.values()):
+        nothing = "It gave nothing: its calls failed, which the log tells, or returned None."
+        return Scaling(result.name, 1, 0.0, 0.0, nothing)
     tried = sorted(rates)
     best = tried[0]
     for more in tried[1:]:

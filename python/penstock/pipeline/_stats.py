@@ -18,6 +18,7 @@ class StageStats:
     items_out: int = 0
     dropped: int = 0
     failures: int = 0
+    """For the sink of a loader: samples that failed, in the batches that were asked for."""
     bytes: int = 0
     """What it has read or made, where that is known: the stages of a loader that do so."""
     tasks: int = 0
@@ -50,6 +51,8 @@ class StageStats:
     """For the sink: CPU time of the whole process, since the start."""
     memory_wait: float = 0.0
     """For the sink of a loader: time in which no batch could be begun for want of memory."""
+    failure: str = ""
+    """For the sink of a loader: what it has failed with."""
 
     @property
     def throughput(self) -> float:
@@ -106,6 +109,11 @@ def duration(seconds: float) -> str:
     raise AssertionError
 
 
+def ready(sink: StageStats) -> str:
+    """Its readiness in words; before any request there is none."""
+    return f"{sink.readiness or 0:.0%}" if sink.items_out > 0 else "-"
+
+
 def _share(one: StageStats, seconds: float) -> str:
     return f"{seconds / one.elapsed:.0%}" if one.elapsed > 0 else "-"
 
@@ -120,8 +128,9 @@ def _row(one: StageStats) -> tuple[str, ...]:
     if one.readiness is not None:
         wait = _share(one, one.waiting)
         blank = ("",) * 4
-        ready = f"ready {one.readiness:.0%}"
-        return (one.name, f"{one.throughput:,.0f}", *blank, wait, "", "", ready, "")
+        failed = str(one.failures) if one.failures else ""
+        rate = f"{one.throughput:,.0f}"
+        return (one.name, rate, *blank, wait, "", "", f"ready {ready(one)}", failed)
     return (
         one.name,
         f"{one.throughput:,.0f}",

@@ -10,8 +10,8 @@ import numpy as np
 import penstock as ps
 import pytest
 from penstock import io, ops
-from penstock.insight import bottleneck
-from penstock.pipeline import PipelineBuilder, StageStats
+from penstock.insight import bottleneck, report
+from penstock.pipeline import PipelineBuilder, PipelineFailure, StageStats
 
 
 def stage(name, busy, concurrency=1, waiting=0.0, blocked=0.0, python=True):
@@ -109,8 +109,25 @@ def test_python_calls_that_wait_for_cores_are_not_held_back_by_the_gil():
     times = {"python_cpu": 9.9, "process_cpu": 10.0, "python_delay": 28.0}
     found = bottleneck([*stages, sink(9.0, **times)], cores=4)
     assert (found.kind, found.stage) == ("cpu", "op")
-    found = bottleneck([*stages, sink(9.0, python_cpu=4.0, python_delay=9.0)], cores=4)
+    others = sink(9.0, python_cpu=4.0, python_delay=9.0, gil_wait=12.0)
+    found = bottleneck([*stages, others], cores=4)
     assert found.kind == "gil"  # also where others take half of the core it could have
+
+
+def test_calls_that_sleep_on_a_busy_machine_are_not_held_back_by_the_gil():
+    stages = [stage("src", 0.1, blocked=9.8), stage("op", 39.0, concurrency=4)]
+    for gil_wait in (0.0, 1.3):  # of 10 s; the holder of the GIL may lack a core, too
+        times = {"python_cpu": 0.6, "process_cpu": 0.9, "python_delay": 14.0, "gil_wait": gil_wait}
+        assert bottleneck([*stages, sink(0.7, **times)], cores=4).kind == "concurrency"
+        found = bottleneck([*stages, sink(0.7, **times)], cores=1)
+        assert found.kind == "cpu"
+        assert "Other programs" in found.reason
+
+
+def test_two_calls_that_wait_for_one_another_want_one_core():
+    stages = [stage("src", 0.1, blocked=9.8), stage("op", 12.0, concurrency=2)]
+    times = {"python_cpu": 5.3, "process_cpu": 5.4, "python_delay": 10.3, "gil_wait": 12.7}
+    assert bottleneck([*stages, sink(9.0, **times)], cores=2).kind == "gil"
 
 
 def test_memory_that_is_spent():
@@ -171,6 +188,69 @@ def test_nothing_to_say_before_anything_has_run():
     assert bottleneck([idle, sink(0.0)]).kind == "unknown"
     with pytest.raises(ValueError, match="sink"):
         bottleneck([idle])
+    loader = ps.from_list(range(4)).batch(2).loader()
+    assert str(bottleneck(loader.stats())).startswith("Nothing has run yet")
+    assert bottleneck([]).kind == "unknown"
+
+
+def test_the_statistics_of_a_loader_are_taken_as_they_are():
+    loader = ps.from_list(range(8)).batch(2).loader()
+    assert len(list(loader)) == 4
+    assert bottleneck(loader.stats()) == bottleneck(loader.stats()["stages"])
+    for wrong in ([1, 2], {"a": 1}, loader, 5):
+        with pytest.raises(TypeError, match=r"stats\(\) of a pipeline or a loader"):
+            bottleneck(wrong)
+
+
+def test_a_run_that_failed_has_no_other_bottleneck(tmp_path):
+    def fails(x):
+        raise ValueError("no such thing")
+
+    builder = PipelineBuilder().add_source(range(10)).pipe(fails, name="fails").add_sink(3)
+    pipeline = builder.build(num_threads=1, max_failures=2)
+    with pytest.raises(PipelineFailure), pipeline.auto_stop():
+        list(pipeline)
+    found = bottleneck(pipeline.stats())
+    assert (found.kind, name(found)) == ("failures", "fails")
+    assert "3 of 3 tasks" in found.reason
+    report(str(tmp_path / "a.html"), pipeline)
+    assert "keeps up" not in (tmp_path / "a.html").read_text()
+
+    loader = ps.from_list(range(40)).map(fails).batch(4).loader()
+    with pytest.raises(ValueError, match="no such thing"):
+        list(loader)
+    found = bottleneck(loader.stats())
+    assert found.kind == "failures"
+    assert "ValueError: no such thing; sample item[0]" in found.reason
+    assert loader.stats()["stages"][-1].failures == 1
+    loader.report(str(tmp_path / "b.html"))
+    errors = (tmp_path / "b.html").read_text().split("<h2>Errors</h2>")[1]
+    assert "no such thing" in errors
+    assert "None." not in errors
+
+
+def test_a_few_failures_do_not_hide_the_bottleneck():
+    def some(sample):
+        if int(sample["data"]) % 4 == 0:
+            raise ValueError("no such thing")
+        return sample
+
+    loader = ps.from_list(range(40)).map(some).batch(4).loader(on_error="skip")
+    for _ in range(2):
+        assert len(list(loader)) == 10
+        sink = loader.stats()["stages"][-1]
+        assert (sink.failures, sink.failure) == (10, "")  # of this epoch
+        assert str(loader).splitlines()[-2].split()[-1] == "10"
+    assert bottleneck(loader.stats()).kind != "failures"
+
+    busy = [stage("src", 0.1), stage("op", 9.9)]
+    failed = replace(sink, items_out=5000, waiting=9.0, elapsed=10.0, failure="ValueError: at last")
+    assert bottleneck([*busy, failed], cores=4).kind == "concurrency"  # it ran for long
+
+
+def test_before_any_request_nothing_was_ready():
+    pipeline = PipelineBuilder().add_source(range(4)).add_sink(3).build(num_threads=1)
+    assert str(pipeline).splitlines()[-1].endswith("ready -")
 
 
 def run(builder, step=0.0, threads=4):

@@ -28,6 +28,7 @@ def profile(name, rates):
         ({32: 1600, 16: 1590, 8: 800, 4: 400, 1: 100}, 16, "waits for reads"),
         ({1: 70}, 1, "one at a time"),
         ({1: math.nan}, 1, "gave nothing"),
+        ({32: 0, 4: 0, 1: 0}, 1, "gave nothing"),
     ],
 )
 def test_where_a_stage_stops_scaling_and_why(rates, best, words):
