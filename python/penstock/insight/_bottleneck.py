@@ -13,8 +13,8 @@ The rule, in the order in which it is applied:
    GIL. Several Python calls may run; they use one core all the time, or wait for one another's GIL
    and not only for a core that others have; and they want by far not as many cores as there are
    calls: the GIL. All cores are wanted, by our work or that of others: CPU. Native workers that are
-   busy and use little CPU wait for reads: disk. Otherwise it could do more at a time: concurrency;
-   a source cannot, it is asked for one item after the other.
+   busy and use little CPU wait for reads, and so do all if nobody is at work: disk. Otherwise it
+   could do more at a time: concurrency; a source cannot, it is asked for one item after the other.
 """
 
 from __future__ import annotations
@@ -199,6 +199,9 @@ def _why(
             else "Make that stage cheaper (smaller pictures, exact=False, a native op), or use "
             "more cores.",
         )
+    if slowest is stages[0] and not slowest.python and at_work < _GOOD_PART and len(stages) > 1:
+        # The first stage of a loader asks for reads ahead; while these go on nobody is at work.
+        return _reads(stages[1].name, wait, f"{about} Nobody is at work: all wait for reads.")
     if slowest is stages[0]:
         return Bottleneck(
             "source",
@@ -210,13 +213,8 @@ def _why(
             "a time; or merge several sources.",
         )
     if resting:
-        return Bottleneck(
-            "disk",
-            name,
-            wait,
-            f"{about} {name} is at work all the time but uses little CPU: it waits for reads.",
-            "Use more threads, keep reads local (shuffle(window=...)), or faster storage.",
-        )
+        reason = f"{about} {name} is at work all the time but uses little CPU: it waits for reads."
+        return _reads(name, wait, reason)
     return Bottleneck(
         "concurrency",
         name,
@@ -226,6 +224,11 @@ def _why(
         f"Give it more concurrency than {slowest.concurrency}"
         + (" (and the pipeline more threads)." if slowest.python else "."),
     )
+
+
+def _reads(name: str, wait: float, reason: str) -> Bottleneck:
+    advice = "Use more threads, keep reads local (shuffle(window=...)), or faster storage."
+    return Bottleneck("disk", name, wait, reason, advice)
 
 
 def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float) -> bool:

@@ -11,6 +11,8 @@ from concurrent.futures import Executor, Future
 from concurrent.futures.thread import BrokenThreadPool
 from typing import Any
 
+from penstock.pipeline._usage import Usage
+
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 _Waiting = tuple[Any, int, Future[Any], Call]
 
@@ -51,12 +53,14 @@ class Threads(UrgentExecutor):
         name: str = "",
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
+        usage: Usage | None = None,
     ) -> None:
         if max_workers < 1:
             raise ValueError("max_workers must be greater than 0")
         self._max_workers = max_workers
         self._name = name or "penstock-threads"
         self._initializer, self._initargs = initializer, initargs
+        self._usage = usage or Usage()
         self._changed = threading.Condition()
         self._calls: list[_Waiting] = []
         self._order = itertools.count()
@@ -108,6 +112,10 @@ class Threads(UrgentExecutor):
         return left
 
     def _run(self) -> None:
+        with self._usage.of_this_thread():
+            self._make_calls()
+
+    def _make_calls(self) -> None:
         if self._initializer is not None:
             try:
                 self._initializer(*self._initargs)

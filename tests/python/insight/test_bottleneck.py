@@ -11,7 +11,7 @@ import penstock as ps
 import pytest
 from penstock import io, ops
 from penstock.insight import bottleneck, report
-from penstock.pipeline import PipelineBuilder, PipelineFailure, StageStats
+from penstock.pipeline import AsyncQueue, PipelineBuilder, PipelineFailure, StageStats
 
 
 def stage(name, busy, concurrency=1, waiting=0.0, blocked=0.0, python=True):
@@ -96,6 +96,12 @@ def test_native_work_without_cpu_time_waits_for_reads():
     found = bottleneck([*stages, sink(9.0, process_cpu=9.0, native_delay=29.0)], cores=4)
     assert found.kind == "cpu"
     assert "Other programs" in found.reason
+
+
+def test_reads_ahead_that_nobody_works_on_are_reads():
+    stages = [stage("admit", 0.01, python=False), stage("read", 0.01, 2, waiting=9.9, python=False)]
+    found = bottleneck([*stages, sink(9.9, process_cpu=0.2)], cores=2)
+    assert (found.kind, found.stage) == ("disk", "read")
 
 
 def test_a_source_that_is_asked_all_the_time():
@@ -292,6 +298,29 @@ def test_real_pipelines_by_construction():
 
     found = run(PipelineBuilder().add_source(range(60)).pipe(nap(0.02), name="many", concurrency=3))
     assert (found.kind, name(found)) == ("concurrency", "many[3]")
+
+
+def test_python_stages_on_an_event_loop_are_known_as_such():
+    def python(x):
+        return sum(i ^ x for i in range(20_000))
+
+    class Queue(AsyncQueue):
+        pass
+
+    builder = PipelineBuilder().add_source(range(40)).pipe(nap(0.004), name="slow").pipe(python)
+    pipeline = builder.add_sink(2).build(num_threads=2, queue_class=Queue)
+    assert pipeline.stats()[-1].process_cpu == 0
+    with pipeline.auto_stop():
+        for i, _ in enumerate(pipeline):
+            if i == 20:
+                assert pipeline.stats()[-1].python_cpu > 0
+        ended = pipeline.stats()
+    time.sleep(0.01)
+    assert pipeline.stats()[-1].process_cpu == ended[-1].process_cpu
+    assert [one.python for one in ended] == [True, True, True, False]
+    assert 0 < ended[-1].python_cpu <= 1.1 * ended[-1].process_cpu + 0.01
+    found = bottleneck(ended, cores=64)
+    assert (found.kind, name(found)) == ("concurrency", "slow")  # and does not wait for a disk
 
 
 def test_a_native_stage_is_not_called_python():

@@ -9,18 +9,20 @@ from typing import Any
 from penstock.pipeline._failure import describe_item
 from penstock.pipeline._stage import StageInfo
 from penstock.pipeline._threads import Threads
+from penstock.pipeline._usage import Usage
 
 
 class Calls:
     """``ops`` is shared by all stages; each source has a thread of its own."""
 
     def __init__(self, num_threads: int) -> None:
-        self.ops = Threads(num_threads, "penstock-caller")
+        self.usage = Usage()  # of the threads that call Python
+        self.ops = Threads(num_threads, "penstock-caller", usage=self.usage)
         self._pools = [self.ops]
         self._under_way: dict[int, tuple[StageInfo, Any]] = {}
 
     def thread_for(self, info: StageInfo) -> Threads:
-        self._pools.append(Threads(1, f"penstock-{info}"))
+        self._pools.append(Threads(1, f"penstock-{info}", usage=self.usage))
         return self._pools[-1]
 
     def watch(self, info: StageInfo, op: Callable[[Any], Any]) -> Callable[[Any], Any]:

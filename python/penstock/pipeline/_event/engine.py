@@ -9,6 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.pipeline._background import BackgroundTaskFactory
@@ -48,12 +49,15 @@ class EventRun:
         self._end: Got | None = None
         self._failure: PipelineFailure | None = None
         self._started_at = self._ended_at = 0.0
+        self._cpu_at_start = 0.0
+        self._used: dict[str, Any] = {}  # when it ended
         self._requests = self._found_ready = 0
         self._wait = 0.0
 
     def start(self) -> None:
         started = threading.Event()
         self._started_at = time.monotonic()
+        self._cpu_at_start = time.process_time()
         self._thread = threading.Thread(
             target=self._main, args=(started,), name="penstock-loop", daemon=True
         )
@@ -77,7 +81,7 @@ class EventRun:
 
     def _main(self, started: threading.Event) -> None:
         try:
-            with asyncio.Runner() as runner:
+            with self._calls.usage.of_this_thread(), asyncio.Runner() as runner:
                 self._loop = runner.get_loop()
                 runner.run(self._serve(started))
         finally:
@@ -109,6 +113,7 @@ class EventRun:
     async def _await_end(self, running: asyncio.Task[PipelineFailure | None]) -> None:
         beside = run_beside(self._background)
         self._failure = await running
+        self._used = self._usage()
         self._ended_at = time.monotonic()
         await cancel_all(beside)
 
@@ -192,7 +197,15 @@ class EventRun:
             elapsed = (self._ended_at or time.monotonic()) - self._started_at
         *stages, sink = [node.stage.stats(elapsed) for node in self._graph.nodes]
         ready = self._found_ready / self._requests if self._requests else 0.0
-        return [*stages, sink.as_sink(self._requests, self._wait, ready)]
+        sink = sink.as_sink(self._requests, self._wait, ready)
+        return [*stages, replace(sink, python=False, **(self._used or self._usage()))]
+
+    def _usage(self) -> dict[str, Any]:
+        if not self._started_at:
+            return {}
+        cpu, delay = self._calls.usage.totals()
+        process = time.process_time() - self._cpu_at_start
+        return {"python_cpu": cpu, "python_delay": delay, "process_cpu": process}
 
 
 class _Items(Iterator[Any]):

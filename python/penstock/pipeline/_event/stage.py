@@ -161,5 +161,6 @@ class Stage:
             blocked=self._blocked,
             queue_size=queue.qsize() if queue is not None else 0,
             queue_capacity=queue.maxsize if queue is not None else 0,
+            python=True,
             elapsed=elapsed,
         )
