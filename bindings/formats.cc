@@ -14,6 +14,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "formats/chunked/hdf5/module.h"
 #include "formats/open.h"
 #include "penstock/tensor.h"
 #include "record_values.h"
@@ -196,6 +197,14 @@ void bind_formats(nb::module_& m) {
         return std::string(formats::name_of(must(formats::detect_format(names))));
       },
       "names"_a, "The format that all of these have: \"tar\" and the like.");
+  m.def(
+      "why_no_hdf5",
+      []() -> std::optional<std::string> {
+        const auto loaded = formats::hdf5::load_module();
+        if (loaded) return std::nullopt;
+        return std::string(loaded.error().message());
+      },
+      "Why HDF5 files cannot be opened; None: they can.");
   bind_tar_iterator(m);
 }
 

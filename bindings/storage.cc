@@ -10,6 +10,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "released.h"
+#include "storage/http_client.h"
 #include "storage/source.h"
 
 namespace nb = nanobind;
@@ -79,6 +80,7 @@ void bind_storage(nb::module_& m) {
       "name"_a, "offset"_a, "size"_a,
       nb::sig("def read_range(name: str, offset: int, size: int) -> bytes"),
       "See penstock.io.read_range.");
+  m.def("curl", &storage::curl_library, "libcurl and what it was built with, with their versions.");
 }
 
 }  // namespace penstock::bindings

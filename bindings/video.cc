@@ -176,11 +176,20 @@ nb::tuple ffmpeg() {
   return nb::make_tuple((*library)->version(), nb::none());
 }
 
+nb::object flac() {
+  const Result<media::av::Library*> library = media::av::library();
+  const std::string version = library ? (*library)->flac_version() : std::string();
+  if (version.empty()) return nb::none();
+  return nb::cast(version);
+}
+
 }  // namespace
 
 void bind_video(nb::module_& m) {
   m.def("ffmpeg", &ffmpeg, nb::sig("def ffmpeg() -> tuple[str | None, str | None]"),
         "The version of FFmpeg that is used, or why there is none.");
+  m.def("flac", &flac, nb::sig("def flac() -> str | None"),
+        "The version of libFLAC; None: FFmpeg reads FLAC files.");
   nb::class_<Clip>(m, "Clip", "A video; see penstock.io.Video.")
       .def(nb::init<nb::handle, int, int, std::int64_t, std::string_view>(), "source"_a, "stream"_a,
            "threads"_a, "max_pixels"_a, "keep_index"_a,

@@ -1,7 +1,8 @@
-"""Whole numbers that users give: what is not one is refused by name, never cut."""
+"""Numbers that users give: what is not one is refused by name, never cut."""
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -20,6 +21,20 @@ def as_whole(value: Any, name: str) -> int:
 
 def as_whole_or_none(value: Any, name: str) -> int | None:
     return None if value is None else as_whole(value, name)
+
+
+def as_seconds(value: Any, name: str) -> float:
+    """A time; infinity is one, too.
+
+    >>> as_seconds(2, "timeout")
+    2.0
+    """
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}; give a number of seconds")
+    seconds = float(value)
+    if math.isnan(seconds):
+        raise ValueError(f"{name} is {value!r}; give a number of seconds")
+    return seconds
 
 
 def as_wholes(values: Any, name: str, words: str) -> tuple[int, ...]:

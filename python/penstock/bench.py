@@ -6,6 +6,7 @@ measures how fast that is read and, if it holds images, decoded and batched.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -44,8 +45,8 @@ def run(source: str | None = None, seconds: float = 1.0) -> list[Figure]:
     >>> [figure.unit for figure in run(seconds=0.01)]
     ['images', 'images', 'samples', 'samples', 'items']
     """
-    if seconds <= 0:
-        raise ValueError(f"seconds is {seconds}; give more than 0")
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"seconds is {seconds}; give a number above 0")
     if source is not None:
         return _of(penstock.open(source), source, seconds)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:

@@ -6,6 +6,7 @@ understood; 130 it was interrupted.
 
 import argparse
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -13,10 +14,11 @@ from dataclasses import asdict
 from typing import Any
 
 import penstock
+from penstock.data._sizes import parse_bytes
 
 _Action = Callable[[argparse.Namespace], int]
 _EXIT_CODES = "exit codes: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted"
-_REFUSED = (OSError, ValueError, TypeError, NotImplementedError, RuntimeError)
+_REFUSED = (OSError, ValueError, TypeError, KeyError, NotImplementedError, RuntimeError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.action(options)
     except _REFUSED as error:
-        print(f"penstock {options.command}: {error}", file=sys.stderr)
+        # A KeyError shows its words in quotes.
+        words = error.args[0] if isinstance(error, KeyError) and error.args else error
+        print(f"penstock {options.command}: {words}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -54,6 +58,45 @@ def _add(commands: Any, name: str, action: _Action, help: str, example: str) -> 
     )
     parser.set_defaults(action=action, command=name)
     return parser
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    """The type of an option that is a whole number, not too small."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r}; give a whole number from {least} up")
+        return int(text)
+
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}; give a number above 0")
+    return seconds
+
+
+def _size(text: str) -> tuple[int, int]:
+    height, _, width = text.partition("x")
+    width = width or height
+    if not (height.isdecimal() and width.isdecimal() and int(height) > 0 < int(width)):
+        raise argparse.ArgumentTypeError(f"{text!r}; give height and width: 224x224")
+    return int(height), int(width)
+
+
+def _shard_size(text: str) -> str:
+    try:
+        parse_bytes(text, "it")
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text!r}; give a number of samples, or bytes: "256MB"'
+        ) from None
+    return text
 
 
 def _json(parser: Any) -> None:
@@ -92,7 +135,7 @@ def _add_bench(commands: Any) -> None:
     words = "measure this machine, or a dataset on it, for some seconds"
     parser = _add(commands, "bench", action, words, "penstock bench photos/ --seconds 3")
     parser.add_argument("source", nargs="?", help="your own folder of images or shards")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each figure (1)")
+    parser.add_argument("--seconds", type=_seconds, default=1.0, help="for each figure (1)")
     _json(parser)
 
 
@@ -102,7 +145,7 @@ def _add_doctor(commands: Any) -> None:
 
         found = doctor.examine(options.source)
         print(json.dumps(doctor.as_dict(found)) if options.json else doctor.words(found))
-        return 0
+        return 1 if found.measured is not None and found.measured["rate"] == 0 else 0
 
     words = "what this machine and this build can do; with a dataset, a measurement"
     example = 'penstock doctor "train-{000..146}.tar"'
@@ -128,7 +171,9 @@ def _add_inspect(commands: Any) -> None:
     parser = _add(commands, "inspect", action, words, example)
     parser.add_argument("source", nargs="+", help="what penstock.open takes")
     parser.add_argument("--format", help="if the name does not say")
-    parser.add_argument("--samples", type=int, default=0, help="show so many of the first ones")
+    parser.add_argument(
+        "--samples", type=_whole(0), default=0, help="show so many of the first ones"
+    )
     _json(parser)
 
 
@@ -136,10 +181,6 @@ def _add_convert(commands: Any) -> None:
     def action(options: argparse.Namespace) -> int:
         from penstock.convert import convert
 
-        size = None
-        if options.image_size is not None:
-            height, _, width = options.image_size.partition("x")
-            size = (int(height), int(width or height))
         done = convert(
             options.source,
             options.destination,
@@ -147,7 +188,7 @@ def _add_convert(commands: Any) -> None:
             fields=options.fields.split(",") if options.fields else None,
             shard_size=options.shard_size,
             shuffle=options.shuffle,
-            image_size=size,
+            image_size=options.image_size,
             threads=options.threads,
             on_error=options.on_error,
             verify=options.verify,
@@ -174,10 +215,12 @@ def _add_convert(commands: Any) -> None:
     )
     parser.add_argument("--to", help="the format, if the ending does not say")
     parser.add_argument("--fields", help="these only, separated by commas")
-    parser.add_argument("--shard-size", help='samples in a shard, or about so many bytes: "256MB"')
+    parser.add_argument(
+        "--shard-size", type=_shard_size, help='samples in a shard, or about so many bytes: "256MB"'
+    )
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="in a shuffled order")
-    parser.add_argument("--image-size", metavar="HxW", help="decode images, for arrays")
-    parser.add_argument("--threads", type=int, help="parts at a time")
+    parser.add_argument("--image-size", type=_size, metavar="HxW", help="decode images, for arrays")
+    parser.add_argument("--threads", type=_whole(1), help="parts at a time")
     parser.add_argument("--on-error", choices=["raise", "skip"], default="raise")
     parser.add_argument("--verify", action="store_true", help="read it back and compare")
     parser.add_argument("--overwrite", action="store_true", help="whatever is there")
@@ -223,5 +266,5 @@ def _add_index(commands: Any) -> None:
     parser.add_argument(
         "--refresh", action="store_true", help="make the index anew, whatever is there"
     )
-    parser.add_argument("--threads", type=int, default=0, help="shards at a time")
+    parser.add_argument("--threads", type=_whole(0), default=0, help="shards at a time")
     _json(parser)

@@ -1,22 +1,21 @@
 """``penstock doctor``: what this machine and this build can do, and what would bite.
 
-With a dataset it also measures: a few seconds of reading, and the verdict.
+With a dataset it also measures: a few seconds of reading, and of decoding if it holds images; what
+failed, and the verdict.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
-import platform
-import resource
-import shutil
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import penstock
-from penstock import _core, insight
+from penstock import _core, _machine, insight
+from penstock.data.dataset import Dataset
+from penstock.pipeline import StageStats
 
 _OPTIONAL = {
     "torch": "output='torch', PyTorchDataLoader: pip install torch",
@@ -25,8 +24,10 @@ _OPTIONAL = {
     "h5py": "nothing of ours needs it; to write HDF5 files: pip install h5py",
     "matplotlib": "headspace plots as .png (.svg needs nothing): pip install matplotlib",
 }
-_SIMD = ("sse4_1", "avx2", "avx512bw", "sha_ni", "asimd")
 _FEW_FILES = 1024
+_LITTLE = 1 << 30  # bytes of shared memory
+_LITTLE_MEMORY = 4 << 30
+_SIZE = (224, 224)
 _SECONDS = 3.0
 
 
@@ -49,7 +50,7 @@ def examine(source: str | None = None) -> Report:
     >>> examine().machine["cores"] >= 1
     True
     """
-    found = Report(_machine(), _build(), _installed(), _limits())
+    found = Report(_machine.machine(), _build(), _installed(), _machine.limits())
     found.problems = _problems(found)
     if source is not None:
         found.measured = _measure(source)
@@ -68,49 +69,47 @@ def words(found: Report) -> str:
         f"Python {machine['python']} on {machine['system']}",
         f"cores: {machine['cores']} of {machine['cpus']}; SIMD: {' '.join(machine['simd']) or '-'}",
         f"memory: {machine['memory'] / 1e9:.1f} GB; load: {machine['load']:.1f}",
-        f"images: {', '.join(build['images'])}",
-        f"open files: {found.limits['open_files']:,}; shared memory: "
-        f"{found.limits['shared_memory'] / 1e9:.1f} GB",
+        *(_line(name, one["about"], one["there"]) for name, one in build["libraries"].items()),
+        _limit_words(found.limits),
     ]
     for name, version in found.optional.items():
-        lines.append(f"{name}: {version}" if version else f"{name}: not there ({_OPTIONAL[name]})")
+        lines.append(_line(name, version or _OPTIONAL[name], version is not None))
     lines += [f"problem: {problem}" for problem in found.problems] or ["no problems found"]
     if found.measured is not None:
         measured = found.measured
         lines += [
             f"{measured['source']}: {measured['samples']:,} samples with "
             f"{', '.join(measured['fields'])}; opened in {measured['open_seconds'] * 1e3:.0f} ms",
-            f"read in shuffled order: {measured['rate']:,.0f} samples a second, "
-            f"{measured['errors']} errors",
+            f"{measured['work']}: {measured['rate']:,.0f} samples a second, "
+            f"{measured['errors']:,} of the samples failed",
+            *(f"failed: {error}" for error in measured["first_errors"]),
             measured["verdict"],
         ]
     return "\n".join(lines)
 
 
-def _machine() -> dict[str, Any]:
-    flags: set[str] = set()
-    try:
-        with open("/proc/cpuinfo") as file:
-            for line in file:
-                if line.startswith(("flags", "Features")):
-                    flags = set(line.split(":", 1)[1].split())
-                    break
-    except OSError:
-        pass
-    return {
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "cpus": os.cpu_count() or 1,
-        "cores": len(os.sched_getaffinity(0)),
-        "simd": [name for name in _SIMD if name in flags],
-        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "load": os.getloadavg()[0],
-    }
+def _line(name: str, about: str, there: bool) -> str:
+    return f"{name}: {about}" if there else f"{name}: not there ({about})"
+
+
+def _limit_words(limits: dict[str, Any]) -> str:
+    files, memory, cpus = limits["open_files"], limits["cgroup_memory"], limits["cgroup_cpus"]
+    words = [
+        f"open files: {'any number' if files is None else format(files, ',')}",
+        f"shared memory: {limits['shared_memory'] / 1e9:.1f} GB",
+        "memory of the container: "
+        + ("no limit" if memory is None else f"{memory / 1e9:.1f} GB at most"),
+        "its CPUs: " + ("no limit" if cpus is None else f"{cpus:.1f} at most"),
+    ]
+    return "; ".join(words)
 
 
 def _build() -> dict[str, Any]:
-    images = ["jpeg", "png", "webp", "tiff", "bmp", "gif", "pnm"]
-    return {"version": penstock.__version__, **_core.build_info(), "images": images}
+    return {
+        "version": penstock.__version__,
+        **_core.build_info(),
+        "libraries": _machine.libraries(),
+    }
 
 
 def _installed() -> dict[str, str | None]:
@@ -126,15 +125,6 @@ def _installed() -> dict[str, str | None]:
     return there
 
 
-def _limits() -> dict[str, Any]:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        shared = shutil.disk_usage("/dev/shm").total
-    except OSError:
-        shared = 0
-    return {"open_files": soft, "shared_memory": shared}
-
-
 def _problems(found: Report) -> list[str]:
     problems = []
     machine = found.machine
@@ -143,9 +133,26 @@ def _problems(found: Report) -> list[str]:
             f"other programs keep the machine busy (load {machine['load']:.1f} on "
             f"{machine['cores']} cores); measurements will be off"
         )
-    if found.limits["open_files"] < _FEW_FILES:
+    limits = found.limits
+    if limits["open_files"] is not None and limits["open_files"] < _FEW_FILES:
         problems.append(
-            f"only {found.limits['open_files']} files may be open; raise it with ulimit -n 65536"
+            f"only {limits['open_files']} files may be open; raise it with ulimit -n 65536"
+        )
+    if limits["shared_memory"] < _LITTLE:
+        problems.append(
+            f"/dev/shm has only {limits['shared_memory'] / 1e6:.0f} MB: process pools pass arrays "
+            "through it; in Docker: --shm-size=8g"
+        )
+    if limits["cgroup_memory"] is not None and limits["cgroup_memory"] < _LITTLE_MEMORY:
+        problems.append(
+            f"the container may use {limits['cgroup_memory'] / 1e9:.1f} GB of memory, a loader "
+            "takes up to 1 GB: raise the limit, or give loader(memory=) less"
+        )
+    if limits["cgroup_cpus"] is not None and limits["cgroup_cpus"] < machine["cores"]:
+        problems.append(
+            f"the container may use {limits['cgroup_cpus']:.1f} CPUs, but there seem to be "
+            f"{machine['cores']}: threads are stopped again and again; give loader(threads=) as "
+            "many, or raise the limit"
         )
     if machine["cores"] < machine["cpus"]:
         problems.append(
@@ -165,22 +172,50 @@ def _measure(source: str) -> dict[str, Any]:
         raise ValueError(f"{source} can only be read in order; there is nothing to shuffle")
     if len(data) == 0:
         raise ValueError(f"{source} has no samples")
-    loader = data.shuffle(seed=0).batch(64, collate="list").loader(on_error="skip")
+    work, plan = _plan(data)
+    loader = plan.loader(on_error="skip")
     count, begun = 0, time.perf_counter()
     while time.perf_counter() - begun < _SECONDS:
+        before = count
         for batch in loader:
             count += len(next(iter(batch.values())))
             if time.perf_counter() - begun > _SECONDS:
                 break
+        if count == before:
+            break
     seconds = time.perf_counter() - begun
-    verdict = str(insight.bottleneck(loader.stats()["stages"]))
+    failed = {error.sample: error.error for error in loader.errors()}
+    stages = loader.stats()["stages"]
     loader.close()
     return {
         "source": source,
         "samples": len(data),
         "fields": list(data.fields),
         "open_seconds": opened,
+        "work": work,
         "rate": count / seconds,
-        "errors": len(loader.errors()),
-        "verdict": verdict,
+        "errors": len(failed),
+        "first_errors": [f"{sample}: {words}" for sample, words in list(failed.items())[:3]],
+        "verdict": _verdict(stages) if count else "No sample of it could be read.",
     }
+
+
+def _plan(data: Dataset) -> tuple[str, Dataset]:
+    """What is measured: images are decoded, as in the demo; all else is read."""
+    plan = data.shuffle(seed=0)
+    try:
+        images = plan.decode_image(size=_SIZE, crop="random_resized", flip=0.5).batch(64)
+    except (penstock.PlanError, KeyError):  # there is no image in it
+        return "read in shuffled order", plan.batch(64, collate="list")
+    return f"read, decoded and cropped to {_SIZE[0]}x{_SIZE[1]} in shuffled order", images
+
+
+def _verdict(stages: list[StageStats]) -> str:
+    found = insight.bottleneck(stages)
+    if found.stage == stages[0].name and found.kind != "memory":
+        # The first stage of a loader is ours: it hands out positions, and reads nothing.
+        return (
+            "Nothing holds it back: these samples take so little time that what is left is the "
+            "handing out of batches. Larger batches are handed out less often."
+        )
+    return str(found)

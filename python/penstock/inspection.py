@@ -12,6 +12,7 @@ import numpy as np
 
 import penstock as ps
 from penstock import _core, io
+from penstock.data._checks import checked_whole
 from penstock.data._files import format_of
 
 __all__ = ["Field", "Inspection", "as_dict", "inspect", "words"]
@@ -67,12 +68,12 @@ def inspect(
     >>> found.samples, found.fields[0].dtype, found.fields[0].shape
     (10, 'float32', (3,))
     """
+    wanted = max(checked_whole(samples, "samples"), 1)
     if isinstance(source, str | os.PathLike):
         source = [source]
     names = [os.fspath(name) for name in source]
     format = format or format_of(tuple(names))
     ds = ps.open(names, format=format)
-    wanted = max(samples, 1)
     count = None if ds.sequential else len(ds)
     if count is None:
         found = list(itertools.islice(ds, wanted))

@@ -209,4 +209,8 @@ Result<HttpAnswer> HttpClient::get(HttpRequest request) {
   return *std::move(answer);
 }
 
+std::string curl_library() {
+  return curl_version();
+}
+
 }  // namespace penstock::storage

@@ -57,4 +57,7 @@ class HttpClient {
   std::unique_ptr<Worker> worker_;
 };
 
+// "libcurl/7.88.1 OpenSSL/3.0.11 ...": what it is, and what it was built with.
+std::string curl_library();
+
 }  // namespace penstock::storage

@@ -130,6 +130,173 @@ def test_wrong_usage_is_exit_code_2() -> None:
         assert stop.value.code == 2
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bench", "--seconds", "nan"],
+        ["bench", "--seconds", "inf"],
+        ["bench", "--seconds", "0"],
+        ["inspect", "x.npy", "--samples", "-3"],
+        ["index", "x.tar", "--threads", "-4"],
+        ["convert", "x.npy", "x.tar", "--shard-size", "foo"],
+        ["convert", "x.npy", "x.tar", "--shard-size", "0"],
+        ["convert", "x.npy", "x.tar", "--image-size", "abc"],
+        ["convert", "x.npy", "x.tar", "--image-size", "0x3"],
+        ["convert", "x.npy", "x.tar", "--threads", "-1"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_cannot_be_is_named(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert f"argument {arguments[-2]}: {arguments[-1]!r}" in said
+    assert "; give " in said
+
+
+def test_functions_name_the_arguments_that_cannot_be(tmp_path: Path) -> None:
+    from penstock.bench import run
+    from penstock.convert import convert
+    from penstock.inspection import inspect
+
+    np.save(tmp_path / "x.npy", np.zeros(5))
+    source, target = str(tmp_path / "x.npy"), str(tmp_path / "x.tfrecord")
+    with pytest.raises(ValueError, match="seconds is nan"):
+        run(seconds=float("nan"))
+    with pytest.raises(ValueError, match="samples is -3"):
+        inspect(source, samples=-3)
+    with pytest.raises(ValueError, match="threads is -1"):
+        convert(source, target, threads=-1)
+    for wrong in ("foo", 0, 1.5):
+        with pytest.raises(ValueError, match="shard_size is"):
+            convert(source, target, shard_size=wrong)  # type: ignore[arg-type]
+
+
+def test_a_field_that_is_not_there_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "x.npz", x=np.zeros((4, 2)))
+    arguments = ["convert", str(tmp_path / "x.npz"), str(tmp_path / "x.tar"), "--fields", "nofield"]
+    assert main(arguments) == 1
+    assert capsys.readouterr().err.startswith("penstock convert: no such field: ")
+
+
+@pytest.fixture
+def not_images(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    for i in range(30):
+        (tmp_path / "data" / f"{i}.jpg").write_bytes(b"not a jpeg")
+    return tmp_path / "data"
+
+
+def test_demo_says_that_images_cannot_be_decoded(
+    not_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", str(not_images), "--report", str(tmp_path / "page.html")]) == 1
+    said = capsys.readouterr().err
+    assert "could be decoded" in said
+    assert ".jpg" in said
+
+
+def test_demo_looks_first_whether_the_report_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (tmp_path / "nowhere" / "page.html", tmp_path):
+        assert main(["demo", "--report", str(place)]) == 1
+        out, err = capsys.readouterr()
+        assert str(place) in err
+        assert out == ""
+
+
+def test_doctor_decodes_images_and_reports_what_failed(
+    not_images: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from penstock import io
+
+    assert main(["doctor", str(not_images), "--json"]) == 1
+    measured = json.loads(capsys.readouterr().out)["measured"]
+    assert measured["errors"] == 30
+    picture = io.encode_image(np.zeros((50, 60, 3), np.uint8), "png")
+    for i in range(20):
+        (not_images / f"{i}.jpg").write_bytes(picture)
+    assert main(["doctor", str(not_images)]) == 0
+    text = capsys.readouterr().out
+    assert "decoded and cropped to 224x224" in text
+    assert "10 of the samples failed" in text
+    assert "failed: " in text
+
+
+def test_doctor_gives_no_advice_about_a_stage_of_our_own(tmp_path: Path) -> None:
+    from penstock.doctor import _verdict
+    from penstock.pipeline import StageStats
+
+    admit = StageStats("admit", tasks=100, task_seconds=9.0, elapsed=10.0, items_out=100)
+    work = StageStats("read", tasks=100, task_seconds=1.0, waiting=9.0, elapsed=10.0)
+    sink = StageStats("sink", waiting=9.0, elapsed=10.0, readiness=0.1)
+    words = _verdict([admit, work, sink])
+    assert "Nothing holds it back" in words
+    assert "source" not in words
+
+
+def test_doctor_lists_libraries_and_limits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock import _core, _machine, doctor
+
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    version, _ = _core.ffmpeg()
+    assert f"FFmpeg: {version}\n" in text or "FFmpeg: not there (" in text
+    assert "http(s): libcurl/" in text
+    for words in ("HDF5: ", "libFLAC: ", "Zarr: ", "open files: ", "shared memory: "):
+        assert words in text
+    monkeypatch.setattr(_core, "ffmpeg", lambda: (None, "apt install libavformat-dev"))
+    monkeypatch.setattr(
+        _machine,
+        "limits",
+        lambda: {
+            "open_files": 256,
+            "shared_memory": 64_000_000,
+            "cgroup_memory": 1_000_000_000,
+            "cgroup_cpus": 0.5,
+        },
+    )
+    found = doctor.examine()
+    assert "FFmpeg: not there (apt install libavformat-dev)" in doctor.words(found)
+    for words in ("256 files", "/dev/shm has only 64 MB", "1.0 GB of memory", "0.5 CPUs"):
+        assert any(words in problem for problem in found.problems)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_limits_of_a_container(version: int, tmp_path: Path) -> None:
+    from penstock._machine import cgroup_limits
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    mine = tmp_path / "mine"
+    if version == 2:
+        mine.write_text("0::/pod/job\n")
+        write("pod/memory.max", "8000000000\n")
+        write("pod/job/memory.max", "max\n")
+        write("pod/job/cpu.max", "150000 100000\n")
+        write("cpu.max", "max 100000\n")
+    else:
+        mine.write_text("4:memory:/job\n1:cpu,cpuacct:/job\n0::/\n")
+        write("memory/memory.limit_in_bytes", "9223372036854771712\n")
+        write("memory/job/memory.limit_in_bytes", "8000000000\n")
+        write("cpu,cpuacct/job/cpu.cfs_quota_us", "150000\n")
+        write("cpu,cpuacct/job/cpu.cfs_period_us", "100000\n")
+        write("cpu,cpuacct/cpu.cfs_quota_us", "-1\n")
+        write("cpu,cpuacct/cpu.cfs_period_us", "100000\n")
+    assert cgroup_limits(str(tmp_path), str(mine)) == (8_000_000_000, 1.5)
+    assert cgroup_limits(str(tmp_path / "none"), str(mine)) == (None, None)
+
+
 def test_an_interrupted_command_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     from penstock import bench
 

@@ -18,8 +18,8 @@ import penstock as ps
 from penstock import _core
 from penstock.convert._journal import Journal
 from penstock.convert._writers import Writer, writer_for
+from penstock.data._checks import checked_whole
 from penstock.data._plan import ParseExample, TableRows, leaves
-from penstock.data._sizes import parse_bytes
 
 __all__ = ["Done", "convert"]
 
@@ -82,7 +82,7 @@ def convert(
     (10, 1)
     """
     target = os.fspath(destination)
-    threads = threads or os.cpu_count() or 1
+    threads = checked_whole(threads or os.cpu_count() or 1, "threads", 1)
     ds = ps.open(source, fields=list(fields) if fields else None)
     if ds.sequential:
         raise ValueError(
@@ -156,9 +156,11 @@ def _ragged(ds: ps.Dataset) -> frozenset[str]:
 def _rows(ds: ps.Dataset, shard_size: int | str | None) -> int | None:
     if shard_size is None:
         return None
-    if isinstance(shard_size, str) and not shard_size.isdigit():
-        return max(1, ds._samples_in(shard_size))
-    return parse_bytes(int(shard_size), "shard_size")
+    if not isinstance(shard_size, str):
+        return checked_whole(shard_size, "shard_size", 1)
+    if not shard_size.isdigit():
+        return max(1, ds._samples_in(shard_size, "shard_size"))
+    return checked_whole(int(shard_size), "shard_size", 1)
 
 
 def _each_part(

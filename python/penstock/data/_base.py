@@ -70,13 +70,13 @@ class Plan:
             return None
         return _fields.after(_fields.of_leaves(leaves(self._node), self._leaves()), self._steps)
 
-    def _samples_in(self, window: str) -> int:
+    def _samples_in(self, window: str, name: str = "window") -> int:
         if self.sequential:
             raise PlanError("shuffle: a window of a sequential plan is a number of samples")
         known = [(len(leaf), leaf.mean_bytes) for leaf in self._leaves()]
         total = sum(n for n, _ in known)
         mean = sum(n * mean for n, mean in known) / max(total, 1)
-        return max(1, int(parse_bytes(window, "window") / max(mean, 1)))
+        return max(1, int(parse_bytes(window, name) / max(mean, 1)))
 
     def _before_batch(self, step: str) -> None:
         if self._batch is not None:

@@ -220,7 +220,7 @@ class Loader:
 
         iteration = self._iteration() if self._iteration is not None else None
         run = iteration.run if iteration is not None else None
-        if run is not None:
+        if run is not None and os.getpid() == self._process:
             self._last_stats = run.stats()
         records = self._last_stats
         names = [record.get("name", "sink") for record in records]

@@ -48,6 +48,15 @@ class CacheDataLoader(Generic[T]):
         """The length of the loader, if it has one."""
         return len(self.dl)  # type: ignore[arg-type]
 
+    def progress(self) -> Iterator[T]:
+        """What iterating gives, with a bar; see :func:`penstock.progress`."""
+        from penstock.insight import progress
+
+        return progress(self, total=self.stop_after)
+
+    def _batches_behind(self) -> int:
+        return 0
+
     def __getattr__(self, name: str) -> Any:
         if name == "dl":  # not there yet: a copy or an unpickled object in the making
             raise AttributeError(name)

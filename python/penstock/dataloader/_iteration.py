@@ -65,13 +65,17 @@ class Iteration:
     def stats(self) -> list[Any]:
         """What the stages of the pipeline have done; empty without workers."""
         pipeline = getattr(self._run, "pipeline", None)
-        return [] if pipeline is None else pipeline.stats()
+        if pipeline is None or self._process != os.getpid():
+            return []
+        return list(pipeline.stats())
 
     def stop(self) -> None:
         """Ends all work; the loop then ends too."""
+        measured = self.stats()
         run, self._run = self._run, None
         if run is None or self._process != os.getpid():
             return
+        self._loader._measured = measured
         run.stop()
         if self._close is not None:
             self._close()

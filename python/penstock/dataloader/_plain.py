@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
+from penstock.dataloader._watch import NAMES, Watched
 from penstock.pipeline import Pipeline, PipelineBuilder
 
 Source = TypeVar("Source")
 Output = TypeVar("Output")
 
 
-class DataLoader(Generic[Source, Output]):
+class DataLoader(Watched, Generic[Source, Output]):
     """Runs ``source -> preprocessor -> batch -> aggregator -> transfer_fn -> buffer``.
 
     Each part but the source may be left out. Every loop over the loader is a new run; leaving the
@@ -67,8 +69,22 @@ class DataLoader(Generic[Source, Output]):
 
     def __iter__(self) -> Iterator[Output]:
         pipeline = self._build()
+        self._loop = weakref.ref(pipeline)
         with pipeline.auto_stop():
-            yield from pipeline.get_iterator(timeout=self._timeout)
+            try:
+                yield from pipeline.get_iterator(timeout=self._timeout)
+            finally:
+                self._measured = pipeline.stats()
+
+    @property
+    def batch_size(self) -> int | None:
+        return self._batch_size
+
+    def __repr__(self) -> str:
+        return f"DataLoader(batch_size={self._batch_size}, num_threads={self._num_threads})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in NAMES}
 
     def _build(self) -> Pipeline:
         builder = PipelineBuilder().add_source(self._src)

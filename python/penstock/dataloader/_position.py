@@ -34,6 +34,11 @@ class Position:
             return self._epoch
         return progress.epoch + _is_complete(progress, loader)
 
+    def behind(self, loader: Any) -> int:
+        """How many batches of the epoch were received before the state that was loaded."""
+        resume = self._resume
+        return 0 if resume is None or _is_complete(resume, loader) else resume.done
+
     def state(self, loader: Any) -> dict[str, Any]:
         progress = self._resume or self._progress
         if progress is None:

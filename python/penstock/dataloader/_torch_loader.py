@@ -16,12 +16,13 @@ from penstock.dataloader._progress import Progress
 from penstock.dataloader._run import FedRun, InlineRun, Run
 from penstock.dataloader._shared_batch import SharedFetch
 from penstock.dataloader._torch_class import declared, is_iterable_dataset, with_torch
+from penstock.dataloader._watch import NAMES, Watched
 from penstock.dataloader._workers import Job, ProcessWorkers, ThreadWorkers, Workers
 
 T = TypeVar("T")
 
 
-class PyTorchDataLoader(Generic[T]):
+class PyTorchDataLoader(Watched, Generic[T]):
     """Takes the arguments of ``torch.utils.data.DataLoader``, and gives the same batches.
 
     ``__getitem__`` of the dataset runs on ``num_workers`` threads. The order is the one that torch
@@ -288,7 +289,12 @@ class PyTorchDataLoader(Generic[T]):
         self, run: Run, progress: Progress, workers: Workers | None = None
     ) -> Iterator[T]:
         close = None if workers is None or self.persistent_workers else workers.close
-        return Iteration(self, run, progress, close)
+        iteration = Iteration(self, run, progress, close)
+        self._loop = weakref.ref(iteration)
+        return iteration
+
+    def _batches_behind(self) -> int:
+        return self._position.behind(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {name: value for name, value in vars(self).items() if name not in _WORK}
@@ -296,7 +302,7 @@ class PyTorchDataLoader(Generic[T]):
 
 
 # What belongs to a running loader and does not travel with a copy of it.
-_WORK = ("_position", "_kept", "_close_workers")
+_WORK = ("_position", "_kept", "_close_workers", *NAMES)
 
 
 def _rebuild(cls: type[PyTorchDataLoader[Any]], state: dict[str, Any]) -> PyTorchDataLoader[Any]:

@@ -35,6 +35,12 @@ _STEP = 0.03  # seconds
 
 def main(source: str | None = None, report: str = "penstock-report.html") -> int:
     """Runs the demo on shards of its own or on `source`, and returns the exit code."""
+    folder_of_report = os.path.dirname(os.path.abspath(report))
+    if os.path.isdir(report) or not os.access(
+        report if os.path.exists(report) else folder_of_report, os.W_OK
+    ):
+        print(f"penstock demo: the report cannot be written to {report}", file=sys.stderr)
+        return 1
     console = Console(highlight=False)
     cores = len(os.sched_getaffinity(0))
     console.print(
@@ -50,7 +56,10 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
             print(f"penstock demo: {error}", file=sys.stderr)
             return 1
         if images == 0:
-            print("penstock demo: there is no sample in it", file=sys.stderr)
+            failed = loader.errors()
+            words = f"none of its images could be decoded; the first: {failed[0].sample}: "
+            words = words + failed[0].error if failed else "there is no sample in it"
+            print(f"penstock demo: {words}", file=sys.stderr)
             return 1
         console.print(f"Headspace, with a training step of {_STEP * 1e3:.0f} ms ...")
         found = insight.headspace(loader, _step, batches=20, phases=2, warmup=1)

@@ -20,7 +20,9 @@ T = TypeVar("T")
 _EVERY = 0.1  # seconds between two looks at the statistics
 
 
-def progress(loader: Iterable[T], *, console: Console | None = None) -> Iterator[T]:
+def progress(
+    loader: Iterable[T], *, total: int | None = None, console: Console | None = None
+) -> Iterator[T]:
     """The batches of a loader or the items of a pipeline, with a bar on standard error.
 
     The bar shows samples a second (of what has no batch size: items), the share of batches that
@@ -32,6 +34,7 @@ def progress(loader: Iterable[T], *, console: Console | None = None) -> Iterator
 
     Args:
         loader: Anything that can be iterated over.
+        total: How many there will be; None: as many as its ``len()`` says.
         console: A `rich` console in place of standard error.
 
     >>> import penstock as ps
@@ -39,7 +42,7 @@ def progress(loader: Iterable[T], *, console: Console | None = None) -> Iterator
     >>> [batch["data"].tolist() for batch in ps.progress(loader)]
     [[0, 1], [2, 3], [4, 5]]
     """
-    batches = _watched(loader, console)
+    batches = _watched(loader, total, console)
     _open.add(batches)
     return batches
 
@@ -55,7 +58,9 @@ def _end_all() -> None:
             batches.close()
 
 
-def _watched(loader: Iterable[T], console: Console | None) -> Generator[T, None, None]:
+def _watched(
+    loader: Iterable[T], total: int | None, console: Console | None
+) -> Generator[T, None, None]:
     from rich.console import Console
 
     console = console or Console(stderr=True)
@@ -65,7 +70,8 @@ def _watched(loader: Iterable[T], console: Console | None) -> Generator[T, None,
     bar = _bar(console)
     done, size = _done(loader), getattr(loader, "batch_size", None)
     unit = "items" if size is None else "samples"
-    task = bar.add_task("", total=_length(loader), completed=done, rate=0.0, ready="", unit=unit)
+    total = _length(loader) if total is None else total
+    task = bar.add_task("", total=total, completed=done, rate=0.0, ready="", unit=unit)
     batches, samples, shown = done, 0, 0.0
     begun = now = time.perf_counter()
     with bar:

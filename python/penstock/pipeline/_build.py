@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+from penstock._whole import as_seconds, as_whole
 from penstock.pipeline import _native_build, _profile
 from penstock.pipeline._background import BackgroundTaskFactory, get_default_background_tasks
 from penstock.pipeline._event.calls import Calls
@@ -93,7 +94,9 @@ def build_pipeline(
             _LOG.exception("Build callback failed.")
     threads = _checked_threads(num_threads)
     _check_limit(max_failures)
-    interval = report_stats_interval or -1.0
+    interval = -1.0
+    if report_stats_interval is not None:
+        interval = as_seconds(report_stats_interval, "build: report_stats_interval") or -1.0
     background = [*(get_default_background_tasks() or ()), *(background_tasks or ())]
     pipeline_id = next(_pipeline_ids)
     try:
@@ -168,7 +171,7 @@ def _check_definition(config: PipelineConfig) -> None:
 def _checked_threads(num_threads: int | None) -> int:
     if num_threads is None:
         return 4
-    if not isinstance(num_threads, int) or num_threads < 1:
+    if as_whole(num_threads, "build: num_threads") < 1:
         raise ValueError(
             f"max_workers must be greater than 0. build: num_threads is {num_threads!r}; "
             "give 1 or more."
@@ -179,7 +182,8 @@ def _checked_threads(num_threads: int | None) -> int:
 def _check_limit(max_failures: int | Fraction) -> None:
     if isinstance(max_failures, Fraction) and not 0 < max_failures <= 1:
         raise ValueError(
-            f"`max_global_failures` Fraction must be in range (0, 1]. Got: {max_failures}"
+            f"`max_global_failures` Fraction must be in range (0, 1]. Got: {max_failures}\n"
+            f"build: max_failures is {max_failures}; a Fraction must be above 0 and at most 1"
         )
     if not isinstance(max_failures, int | Fraction):
         raise TypeError(f"build: max_failures is {max_failures!r}; give an int or a Fraction")

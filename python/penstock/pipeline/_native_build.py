@@ -37,6 +37,7 @@ from penstock.pipeline.defs import (
 from penstock.pipeline.defs._ops import is_async, is_container
 
 _Limit = tuple[int, int] | None
+_MOST = 1 << 20  # items that may wait in a queue
 
 
 def run(
@@ -87,6 +88,10 @@ class _Build:
         self._engine = EngineBuilder(self._num_threads, len(list(_sources(config.src))))
         self._add_upstream(config)
         sink = self._info("sink")
+        if config.sink.buffer_size > _MOST:
+            raise ValueError(
+                f"add_sink: buffer_size is {config.sink.buffer_size}; give {_MOST} at most"
+            )
         self._engine.sink(config.sink.buffer_size)
         engine = self._engine.build(self._limit, _report_to_log)
         return NativeRun(engine, self._loop, [*self._names, str(sink)], self._limits)

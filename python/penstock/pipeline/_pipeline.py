@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from penstock._whole import as_seconds
 from penstock.pipeline import _stats
 from penstock.pipeline._run import Got
 from penstock.pipeline.defs._ops import Subscriptable
@@ -79,7 +80,7 @@ class Pipeline(Subscriptable):
         """
         if self._process != os.getpid():
             return
-        self._shut_down(_STOP_TIMEOUT if timeout is None else max(timeout, 0.0))
+        self._shut_down(_STOP_TIMEOUT if timeout is None else _wait(timeout, "stop"))
         if not self._failure_was_read:
             self._raise_failure_if_any()
 
@@ -95,6 +96,8 @@ class Pipeline(Subscriptable):
     @contextmanager
     def auto_stop(self, *, timeout: float | None = None) -> Iterator[None]:
         """Starts the pipeline and stops it at the end of the block, whatever happens in it."""
+        if timeout is not None:
+            _wait(timeout, "auto_stop")
         self.start(timeout=timeout)
         try:
             yield
@@ -115,18 +118,19 @@ class Pipeline(Subscriptable):
 
     def get_iterator(self, *, timeout: float | None = None) -> Iterator[Any]:
         """Iterates to the end, or to the end of the epoch; ``timeout`` is for each item."""
+        wait = -1.0 if timeout is None else _wait(timeout, "get_iterator")
         if self._state == "built":
             self.start()
-        wait = -1.0 if timeout is None else max(timeout, 0.0)
         return self._run.items(wait, lambda kind: self._raise_if_wrong(kind, timeout))
 
     def __iter__(self) -> Iterator[Any]:
         return self.get_iterator()
 
     def _take(self, timeout: float | None) -> tuple[int, Any]:
+        wait = -1.0 if timeout is None else _wait(timeout, "get_item")
         if self._state == "built":
             self.start()
-        return self._run.take(-1.0 if timeout is None else max(timeout, 0.0))
+        return self._run.take(wait)
 
     def _raise_if_wrong(self, kind: int, timeout: float | None) -> None:
         if kind == Got.TIMEOUT:
@@ -144,6 +148,7 @@ class Pipeline(Subscriptable):
 
     def stats(self) -> list[StageStats]:
         """What each stage has done so far, in the order of the flow, the sink last."""
+        self._check_process()
         return self._run.stats()
 
     def __str__(self) -> str:
@@ -159,6 +164,10 @@ class Pipeline(Subscriptable):
     def __del__(self) -> None:
         if getattr(self, "_process", None) == os.getpid() and self._state == "running":
             self._shut_down(_STOP_TIMEOUT)
+
+
+def _wait(timeout: float, method: str) -> float:
+    return max(as_seconds(timeout, f"{method}: timeout"), 0.0)
 
 
 def _report_every(pipeline: weakref.ref[Pipeline], ended: threading.Event, interval: float) -> None:

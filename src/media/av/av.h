@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 3;
+inline constexpr int kInterface = 4;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -214,7 +214,8 @@ class Library {
  public:
   virtual ~Library() = default;
   virtual int interface() const noexcept = 0;
-  virtual std::string version() const = 0;  // "5.1.6: avcodec 59.37.100, ..."
+  virtual std::string version() const = 0;       // "5.1.6: avcodec 59.37.100, ..."
+  virtual std::string flac_version() const = 0;  // empty: libFLAC is not part of this build
   virtual Result<std::unique_ptr<Input>> open(std::shared_ptr<const storage::Source> source,
                                               const InputOptions& options) = 0;
   // Null: this is no such file, or libFLAC is not part of this build.

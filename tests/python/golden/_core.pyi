@@ -336,6 +336,9 @@ def encode_image(array: Any, format: str, quality: int, subsampling: str, progre
 def ffmpeg() -> tuple[str | None, str | None]:
     """The version of FFmpeg that is used, or why there is none."""
 
+def flac() -> str | None:
+    """The version of libFLAC; None: FFmpeg reads FLAC files."""
+
 class Clip:
     """A video; see penstock.io.Video."""
 
@@ -429,6 +432,9 @@ def expand(names: Sequence[str]) -> list[str]:
 def format_of(names: Sequence[str]) -> str:
     """The format that all of these have: "tar" and the like."""
 
+def why_no_hdf5() -> str | None:
+    """Why HDF5 files cannot be opened; None: they can."""
+
 class TarIterator:
     """Samples of tars, from front to back."""
 
@@ -456,6 +462,9 @@ class ByteSource:
 
 def read_range(name: str, offset: int, size: int) -> bytes:
     """See penstock.io.read_range."""
+
+def curl() -> str:
+    """libcurl and what it was built with, with their versions."""
 
 class TFRecordIterator:
     """Records of TFRecord files, from front to back."""

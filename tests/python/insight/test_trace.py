@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -232,14 +235,49 @@ def test_what_is_wrong_is_said(tmp_path):
         trace(tmp_path / "trace.json", slices=0)
     with pytest.raises(RuntimeError, match="not started"):
         trace(tmp_path / "trace.json").stop()
-    with trace(tmp_path / "a.json"), pytest.raises(ValueError, match="already"):
+    with pytest.raises(TypeError, match="slices"):
+        trace(tmp_path / "trace.json", slices=0.5)
+    with trace(tmp_path / "a.json"), pytest.raises(ValueError, match=r"trace: .*already.*a\.json"):
         trace(tmp_path / "b.json").start()
-    recorder = trace(tmp_path / "nowhere" / "trace.json").start()
-    with pytest.raises(OSError, match="cannot be written"):
-        recorder.stop()
-    with trace(tmp_path / "after.json"):
-        pass  # the one that failed has ended all the same
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        trace(tmp_path / "nowhere" / "trace.json").start()
+    with trace(os.fsencode(tmp_path / "after.json")):
+        pass  # the one that failed does not stand in the way
     assert Trace(tmp_path / "after.json").slices == []
+
+
+def test_a_file_that_cannot_be_written_at_the_end(tmp_path):
+    def run(error):
+        (tmp_path / "folder").mkdir()
+        with trace(tmp_path / "folder" / "trace.json"):
+            shutil.rmtree(tmp_path / "folder")
+            if error is not None:
+                raise error
+
+    with pytest.raises(OSError, match="cannot be written"):
+        run(None)
+    with pytest.raises(KeyError) as caught:  # the user's own comes first
+        run(KeyError("mine"))
+    assert "cannot be written" in caught.value.__notes__[0]
+    with trace(tmp_path / "after.json") as recorder:
+        recorder.stop()  # in the block: once is enough
+    assert Trace(tmp_path / "after.json").slices == []
+
+
+def test_one_that_nobody_stops_is_written_when_the_program_ends(tmp_path):
+    program = (
+        "import sys, penstock as ps\n"
+        "from penstock.insight import trace\n"
+        "trace(sys.argv[1]).start()\n"
+        "for _ in ps.from_list(range(20)).batch(2).loader(): pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "trace.json")],
+        stderr=subprocess.PIPE,
+        check=True,
+    )
+    assert done.stderr == b""
+    assert Trace(tmp_path / "trace.json").named("get_item")
 
 
 def test_an_exception_in_the_block_does_not_lose_the_trace(tmp_path):

@@ -1,5 +1,8 @@
 """Mistakes get an exception of the fitting type that says what to do."""
 
+from fractions import Fraction
+from math import nan
+
 import pytest
 from penstock.pipeline import PipelineBuilder, PipelineFailure
 from penstock.pipeline.defs import Aggregate, Pipe
@@ -7,6 +10,10 @@ from penstock.pipeline.defs import Aggregate, Pipe
 
 def builder():
     return PipelineBuilder().add_source([1])
+
+
+def built(sink=3, **options):
+    return builder().pipe(str).add_sink(sink).build(**options)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +26,23 @@ def builder():
         (lambda: builder().pipe(str, output_order="best"), ValueError, "Found: best"),
         (lambda: builder().pipe(str, executor=7), TypeError, "has no submit"),
         (lambda: builder().pipe(str, max_failures=0.5), TypeError, "int or a Fraction"),
+        (
+            lambda: builder().pipe(str, max_failures=Fraction(3, 2), name="x"),
+            ValueError,
+            "stage 'x': max_failures is 3/2",
+        ),
+        (lambda: builder().pipe(str, concurrency=2**70), ValueError, "concurrency is 1180"),
+        (lambda: built(sink=2**40), ValueError, "add_sink: buffer_size is 1099"),
+        (lambda: built(num_threads=1.5), TypeError, "num_threads is 1.5; give a whole number"),
+        (lambda: built(max_failures=Fraction(3, 2)), ValueError, "build: max_failures is 3/2"),
+        (lambda: built(report_stats_interval="a"), TypeError, "report_stats_interval is 'a'"),
+        (lambda: built(report_stats_interval=nan), ValueError, "report_stats_interval is nan"),
+        (lambda: built().get_item(timeout="a"), TypeError, "get_item: timeout is 'a'"),
+        (lambda: built().get_item(timeout=nan), ValueError, "get_item: timeout is nan"),
+        (lambda: built().get_iterator(timeout="a"), TypeError, "get_iterator: timeout is 'a'"),
+        (lambda: built().get_iterator(timeout=nan), ValueError, "get_iterator: timeout is nan"),
+        (lambda: built().stop(timeout="a"), TypeError, "stop: timeout is 'a'"),
+        (lambda: built().auto_stop(timeout=nan).__enter__(), ValueError, "auto_stop: timeout is"),
         (lambda: builder().aggregate(1.5), TypeError, "int or Aggregator"),
         (lambda: builder().add_source([2]), ValueError, "Source already set"),
         (lambda: builder().add_sink().add_sink(), ValueError, "Sink is already set"),

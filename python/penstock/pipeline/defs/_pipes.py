@@ -26,6 +26,8 @@ _TCallables = Callable[[Any], Any] | Callable[[Any], Iterable[Any]] | _TAsyncCal
 # Anything with __getitem__ will do, too.
 _TPipeInputs = Any
 
+_MOST = 1 << 20  # tasks at once
+
 
 class _PipeType(enum.IntEnum):
     Pipe = 1
@@ -83,6 +85,8 @@ def Pipe(
         raise ValueError(
             f"`concurrency` value must be >= 1. Found: {concurrency}. (stage '{stage}')"
         )
+    if concurrency > _MOST:
+        raise ValueError(f"stage '{stage}': concurrency is {concurrency}; give {_MOST} at most")
     if output_order not in ("completion", "input"):
         raise ValueError(
             '`output_order` must be either "completion" or "input". '
@@ -103,7 +107,9 @@ def Pipe(
             )
     if isinstance(max_failures, Fraction) and not 0 < max_failures <= 1:
         raise ValueError(
-            f"`max_stage_failures` Fraction must be in range (0, 1]. Got: {max_failures}"
+            f"`max_stage_failures` Fraction must be in range (0, 1]. Got: {max_failures}\n"
+            f"stage '{stage}': max_failures is {max_failures}; a Fraction must be above 0 and at "
+            "most 1"
         )
     if max_failures is not None and not isinstance(max_failures, int | Fraction):
         raise TypeError(

@@ -1,5 +1,6 @@
 #include "media/av/ffmpeg/flac_file.h"
 
+#include <FLAC/format.h>
 #include <FLAC/stream_decoder.h>
 
 #include <algorithm>
@@ -166,6 +167,10 @@ std::unique_ptr<FlacFile> open_flac_file(std::shared_ptr<const storage::Source> 
   auto file = std::make_unique<LibFlacFile>(std::move(source));
   if (!file->open()) return nullptr;
   return file;
+}
+
+std::string flac_library_version() {
+  return FLAC__VERSION_STRING;
 }
 
 }  // namespace penstock::media::av

@@ -96,6 +96,7 @@ class FfmpegLibrary final : public Library {
   FfmpegLibrary() { listen_to_log(); }
   int interface() const noexcept override { return kInterface; }
   std::string version() const override { return av_version_info(); }
+  std::string flac_version() const override { return flac_library_version(); }
   Result<std::unique_ptr<Input>> open(std::shared_ptr<const storage::Source> source,
                                       const InputOptions& options) override {
     auto input = std::make_unique<FfmpegInput>(std::move(source), options);

@@ -7,4 +7,8 @@ std::unique_ptr<FlacFile> open_flac_file(std::shared_ptr<const storage::Source>)
   return nullptr;
 }
 
+std::string flac_library_version() {
+  return {};
+}
+
 }  // namespace penstock::media::av
