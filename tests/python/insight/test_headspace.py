@@ -71,14 +71,13 @@ def test_share_times_and_hours_agree():
         (0.0, 0.3, "too noisy to tell"),
         (0.06, 0.03, "little to win"),
         (0.01, 0.02, "the model is the bottleneck"),
-        (0.12, 0.03, "holds training back"),
+        (0.12, 0.03, "the loader holds training back"),
         (0.6, 0.1, "the loader is the bottleneck"),
     ],
 )
 def test_the_verdict_says_no_more_than_is_known(share, uncertainty, words):
     found = Headspace(0.05, 0.02, share, uncertainty, 0.03, 0.0, 0.0, 0.0)
-    assert found.verdict.count(":") == 1
-    assert words in found.verdict
+    assert found.verdict.split(": ")[1].removeprefix("there is ").startswith(words)
 
 
 def test_a_step_that_is_slowed_by_the_loader_is_told():
@@ -153,7 +152,7 @@ class Epochs:
             yield i
 
 
-@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("length", [1, 2])
 def test_the_start_of_an_epoch_is_waited_for_too(length):
     loader, step = Epochs(0.01, length), lambda batch: time.sleep(0.01)
     shares = [
