@@ -10,6 +10,9 @@
 namespace penstock::media {
 namespace {
 
+constexpr std::int64_t kMostOfAByte = 4096;  // samples
+constexpr std::int64_t kSlack = 4096;        // what a resampler may give too much
+
 bool is_flac(const storage::Source& source) {
   std::array<std::byte, 4> mark{};
   return source.size() > 64 && source.read(0, mark) &&
@@ -27,8 +30,6 @@ Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Sour
   if (!library) return library.error();
   const std::unique_ptr<av::FlacFile> file = (*library)->open_flac(source);
   if (file == nullptr) return nothing;
-  if (options.sample_rate > 0 && options.sample_rate != file->sample_rate) return nothing;
-  if (options.channels > 0 && options.channels != file->channels) return nothing;
   for (const int one : options.select) {
     if (one < 0 || one >= file->channels) return nothing;
   }
@@ -39,18 +40,34 @@ Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Sour
     end = std::min<std::int64_t>(end, std::llround((options.start + *options.duration) * rate));
   }
   // A header may tell of more than there is; so much memory is not asked for on its word.
-  const bool likely = (end - first) / 4096 < std::int64_t(source->size());
+  const bool likely = (end - first) / kMostOfAByte < std::int64_t(source->size());
   if (first >= end || !likely) return nothing;
-  SampleBlock block(options.dtype, file->channels);
-  auto rows = block.room(end - first);
+  av::SampleForm form;
+  form.sample_rate = options.sample_rate > 0 ? options.sample_rate : file->sample_rate;
+  form.channels = options.channels > 0 ? options.channels : file->channels;
+  form.floating = options.dtype == DType::float32;
+  const bool as_it_is = form.sample_rate == file->sample_rate && form.channels == file->channels;
+  // As many as the part is long, however the filter rounds.
+  const std::int64_t count =
+      ((end - first) * form.sample_rate + file->sample_rate - 1) / file->sample_rate;
+  if (count / kMostOfAByte >= std::int64_t(source->size())) return nothing;
+  const std::int64_t room = count + (as_it_is ? 0 : kSlack);
+  SampleBlock block(options.dtype, form.channels);
+  auto rows = block.room(room);
   if (!rows) return std::move(rows).error();
-  const bool floating = options.dtype == DType::float32;
-  if (!file->read(first, end - first, floating, rows->data())) return nothing;
-  block.took(end - first);
+  if (as_it_is) {
+    if (!file->read(first, count, form.floating, rows->data())) return nothing;
+    block.took(count);
+  } else {
+    const std::int64_t made = file->read_as(form, first, end - first, rows->data(), room);
+    if (made < 0) return nothing;
+    block.took(made);
+    block.cut(count);
+  }
   Result<Tensor> samples = block.take();
   if (!samples) return std::move(samples).error();
   Audio audio;
-  audio.sample_rate = file->sample_rate;
+  audio.sample_rate = form.sample_rate;
   audio.start = double(first) / rate;
   audio.samples = *std::move(samples);
   return std::optional<Audio>(std::move(audio));

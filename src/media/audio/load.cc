@@ -100,10 +100,12 @@ class Pass {
   const av::StreamInfo& stream_;
   std::int64_t first_, end_;
   bool all_ = false;
-  std::int64_t at_ = 0;    // of the next packet; when all are decoded: of the next sample
-  std::int64_t skip_ = 0;  // samples still to be left out
-  std::int64_t tag_ = 0;
-  std::vector<Span> spans_;  // of the packets sent, by tag
+  bool anywhere_ = false;      // after a seek: the next packet says where it is
+  std::int64_t at_ = 0;        // of the next packet; when all are decoded: of the next sample
+  std::int64_t skip_ = 0;      // samples still to be left out
+  std::int64_t tag_ = 0;       // of the next packet that is sent
+  std::int64_t got_tag_ = -1;  // of the last sound that came back
+  std::vector<Span> spans_;    // of the packets sent, by tag
   int rate_ = 0, channels_ = 0;
   std::unique_ptr<av::Resampler> resampler_;
   std::optional<SampleBlock> block_;
@@ -141,7 +143,8 @@ Pass::Span Pass::measured(const av::Sound& sound) {
 Status Pass::go(std::int64_t past) {
   const std::int64_t wanted = first_ - past;
   if (!times_are_exact(stream_) || wanted < stream_.sample_rate) return {};
-  if (input_.seek(wanted)) return {};
+  anywhere_ = input_.seek(wanted).ok();
+  if (anywhere_) return {};
   return input_.rewind();
 }
 
@@ -171,7 +174,11 @@ Result<bool> Pass::run(bool all) {
       failure_ = at_time(Code::corrupt, "the file ends inside a packet, or is damaged there");
       break;
     }
-    if (times_are_exact(stream_) && packet.pts != av::kNoTime && !all_) at_ = packet.pts;
+    if (times_are_exact(stream_) && packet.pts != av::kNoTime && !all_) {
+      // Packets that overlap or leave a gap: only what comes out tells how long they are.
+      if (packet.pts != at_ && !anywhere_) return false;
+      at_ = packet.pts, anywhere_ = false;
+    }
     const Span span = span_of(packet);
     if (!all_ && span.samples == 0 && !packet.discard) return false;
     const std::int64_t after = span.at + span.samples - span.front - span.back;
@@ -203,8 +210,10 @@ Result<bool> Pass::take_sounds() {
     if (!got) return got;
     if (!*got) return true;
     if (!looked_ && sound.sample_rate != stream_.sample_rate) return false;
-    const bool known = sound.tag >= 0 && sound.tag < std::int64_t(spans_.size());
+    // A damaged packet may give two sounds.
+    const bool known = sound.tag > got_tag_ && sound.tag < std::int64_t(spans_.size());
     if (!all_ && !known) return false;
+    got_tag_ = sound.tag;
     Span span = all_ ? measured(sound) : spans_[std::size_t(sound.tag)];
     if (sound.discard) continue;
     if (sound.samples != span.samples) return false;

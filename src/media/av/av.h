@@ -208,6 +208,11 @@ class FlacFile {
   // wrong with the file, and FFmpeg must be asked what it is.
   virtual bool read(std::int64_t first, std::int64_t count, bool floating,
                     std::uint8_t* const* rows) = 0;
+  // The same in another form, planar, as an Input's Resampler gives it; channels are mixed only
+  // where there are one or two. `rows` have room for `room` samples; answers how many there are,
+  // negative: as above.
+  virtual std::int64_t read_as(const SampleForm& form, std::int64_t first, std::int64_t count,
+                               std::uint8_t* const* rows, std::int64_t room) = 0;
 };
 
 class Library {

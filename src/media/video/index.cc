@@ -36,6 +36,12 @@ std::uint32_t doubtful_start(const FrameIndex& index) {
   return doubtful;
 }
 
+// b - a, whatever times a file holds.
+double apart(std::int64_t a, std::int64_t b) {
+  if (b < a) return -apart(b, a);
+  return double(std::uint64_t(b) - std::uint64_t(a));
+}
+
 struct Shown {
   std::vector<std::uint32_t> packets;  // of the pictures, as they come out
   std::vector<std::uint32_t> keys;
@@ -131,8 +137,7 @@ void FrameIndex::settle(const av::StreamInfo& stream) {
   if (timed) start = double(first) * stream.tick;
   times.reserve(frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    times.push_back(timed ? double(packets[frames[i]].pts - first) * stream.tick
-                          : double(i) / rate);
+    times.push_back(timed ? apart(first, packets[frames[i]].pts) * stream.tick : double(i) / rate);
   }
   // The last frame is shown as long as the one before it, on the average.
   const double last =

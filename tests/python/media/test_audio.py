@@ -109,6 +109,29 @@ def test_flac_is_the_same_in_every_type_and_layout(
         io.load_audio(path, start=9)
 
 
+@pytest.mark.parametrize("form", ["s16", "s32"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_resampled_and_mixed_flac_is_that_of_ffmpegs_decoder(
+    form: str, channels: int, sounds: Sounds, tmp_path: Path
+) -> None:
+    path, other = str(tmp_path / "one.flac"), str(tmp_path / "one.mkv")
+    ffmpeg("-i", sounds("s24.wav"), "-sample_fmt", form, "-ac", str(channels), path)
+    ffmpeg("-i", path, "-c", "copy", other)  # which is not for libFLAC
+    for rate, mixed, dtype in (
+        (16000, 1, "float32"),
+        (48000, None, "float32"),
+        (8000, 2, "int16"),
+        (None, 3 - channels, "int16"),
+    ):
+        for start, length in ((0.0, None), (0.013, 0.9), (2.5, 0.5), (3.9, 5.0)):
+            got = io.load_audio(path, start, length, sample_rate=rate, channels=mixed, dtype=dtype)
+            expected = io.load_audio(
+                other, start, length, sample_rate=rate, channels=mixed, dtype=dtype
+            )
+            assert got.sample_rate == expected.sample_rate == (rate or 44100)
+            assert np.array_equal(got, expected), (rate, mixed, dtype, start)
+
+
 def test_damage_in_flac_is_counted(sounds: Sounds) -> None:
     data = bytearray(Path(sounds("lossless.flac")).read_bytes())
     for at in range(50_000, 50_040):

@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "media/av/ffmpeg/headers.h"
+#include "media/av/ffmpeg/sounds.h"
 
 namespace penstock::media::av {
 namespace {
@@ -42,13 +46,43 @@ class LibFlacFile final : public FlacFile {
 
   bool read(std::int64_t first, std::int64_t count, bool floating,
             std::uint8_t* const* rows) override {
-    first_ = next_ = first, end_ = first + count, floating_ = floating, rows_ = rows;
+    floating_ = floating, rows_ = rows;
+    return decode(first, count);
+  }
+
+  std::int64_t read_as(const SampleForm& form, std::int64_t first, std::int64_t count,
+                       std::uint8_t* const* rows, std::int64_t room) override {
+    mixes_ = form.channels > 0 && form.channels != channels;
+    if (mixes_ && channels > 2) return -1;  // FFmpeg knows which is where
+    // What libswresample works in when it is given what FFmpeg's decoder gives.
+    floating_ = form.floating || bits > 16;
+    frame_.reset(av_frame_alloc());
+    if (frame_ == nullptr) return -1;
+    frame_->format = floating_ ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_S16P;
+    frame_->sample_rate = sample_rate;
+    av_channel_layout_default(&frame_->ch_layout, channels);
+    Result<std::unique_ptr<Resampler>> made = make_resampler(*frame_, form);
+    if (!made) return -1;
+    resampler_ = *std::move(made);
+    made_ = 0, room_ = room, made_rows_ = rows;
+    made_channels_ = form.channels > 0 ? form.channels : channels;
+    made_bytes_ = form.floating ? sizeof(float) : sizeof(std::int16_t);
+    if (!decode(first, count) || !convert(0)) return -1;
+    resampler_.reset();
+    return made_;
+  }
+
+ private:
+  bool decode(std::int64_t first, std::int64_t count) {
+    first_ = next_ = first, end_ = first + count;
     const bool seeks = first >= kWorthASeek;
     block_ = seeks ? kProbe : kBlock;
     decoder_.reset(FLAC__stream_decoder_new());
     if (decoder_ == nullptr ||
+        (mixes_ && !FLAC__stream_decoder_set_metadata_respond(
+                       decoder_.get(), FLAC__METADATA_TYPE_VORBIS_COMMENT)) ||
         FLAC__stream_decoder_init_stream(decoder_.get(), &fill, &seek, &tell, &length, &at_end,
-                                         &take, nullptr, &complain,
+                                         &take, &remark, &complain,
                                          this) != FLAC__STREAM_DECODER_INIT_STATUS_OK ||
         !FLAC__stream_decoder_process_until_end_of_metadata(decoder_.get())) {
       return false;
@@ -66,7 +100,6 @@ class LibFlacFile final : public FlacFile {
     return fine_ && next_ == end_;
   }
 
- private:
   static LibFlacFile& self(void* data) { return *static_cast<LibFlacFile*>(data); }
 
   static FLAC__StreamDecoderReadStatus fill(const FLAC__StreamDecoder*, FLAC__byte* into,
@@ -117,6 +150,19 @@ class LibFlacFile final : public FlacFile {
     return self(data).fine_ ? FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE
                             : FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
   }
+  // A file that says where its channels stand is mixed by FFmpeg, which heeds that.
+  static void remark(const FLAC__StreamDecoder*, const FLAC__StreamMetadata* is, void* data) {
+    if (!self(data).mixes_ || is->type != FLAC__METADATA_TYPE_VORBIS_COMMENT) return;
+    const FLAC__StreamMetadata_VorbisComment& all = is->data.vorbis_comment;
+    constexpr std::string_view kMask = "WAVEFORMATEXTENSIBLE_CHANNEL_MASK=";
+    for (FLAC__uint32 i = 0; i < all.num_comments; ++i) {
+      const FLAC__StreamMetadata_VorbisComment_Entry& one = all.comments[i];
+      if (one.length >= kMask.size() && av_strncasecmp(reinterpret_cast<const char*>(one.entry),
+                                                       kMask.data(), kMask.size()) == 0) {
+        self(data).fine_ = false;
+      }
+    }
+  }
   // libFLAC does not call this while it looks for a place.
   static void complain(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus, void* data) {
     self(data).fine_ = false;
@@ -134,22 +180,48 @@ class LibFlacFile final : public FlacFile {
     }
     const std::int64_t to = std::min(at + size, end_);
     if (to <= next_) return;
+    const std::int64_t count = to - next_;
+    const std::size_t bytes = floating_ ? sizeof(float) : sizeof(std::int16_t);
+    if (resampler_ != nullptr) scratch_.resize(std::size_t(count * channels) * bytes);
     for (int c = 0; c < channels; ++c) {
-      const FLAC__int32* const row = from[c] + (next_ - at);
-      const std::int64_t count = to - next_, place = next_ - first_;
-      if (floating_) {
-        const float scale = 1.0F / float(1U << (bits - 1));
-        auto* const out = reinterpret_cast<float*>(rows_[c]) + place;
-        for (std::int64_t i = 0; i < count; ++i) out[i] = float(row[i]) * scale;
+      std::uint8_t* out = nullptr;
+      if (resampler_ != nullptr) {
+        out = frame_->data[c] = scratch_.data() + std::size_t(c * count) * bytes;
       } else {
-        auto* const out = reinterpret_cast<std::int16_t*>(rows_[c]) + place;
-        const int up = std::max(16 - bits, 0), down = std::max(bits - 16, 0);
-        for (std::int64_t i = 0; i < count; ++i) {
-          out[i] = std::int16_t(std::int32_t(std::uint32_t(row[i]) << up) >> down);
-        }
+        out = rows_[c] + std::size_t(next_ - first_) * bytes;
       }
+      put_row(from[c] + (next_ - at), count, out);
     }
     next_ = to;
+    if (resampler_ != nullptr && !convert(count)) fine_ = false;
+  }
+
+  void put_row(const FLAC__int32* row, std::int64_t count, std::uint8_t* into) const {
+    if (floating_) {
+      const float scale = 1.0F / float(1U << (bits - 1));
+      auto* const out = reinterpret_cast<float*>(into);
+      for (std::int64_t i = 0; i < count; ++i) out[i] = float(row[i]) * scale;
+    } else {
+      const int up = std::max(16 - bits, 0), down = std::max(bits - 16, 0);
+      auto* const out = reinterpret_cast<std::int16_t*>(into);
+      for (std::int64_t i = 0; i < count; ++i) {
+        out[i] = std::int16_t(std::int32_t(std::uint32_t(row[i]) << up) >> down);
+      }
+    }
+  }
+
+  // `count` samples of the scratch through the resampler; 0: what is left inside it.
+  bool convert(std::int64_t count) {
+    std::array<std::uint8_t*, kMostChannels> rows{};
+    for (int c = 0; c < made_channels_; ++c) {
+      rows[std::size_t(c)] = made_rows_[c] + std::size_t(made_) * made_bytes_;
+    }
+    const std::int64_t left = room_ - made_;
+    const Result<std::int64_t> got = count > 0 ? resampler_->convert(0, count, rows.data(), left)
+                                               : resampler_->finish(rows.data(), left);
+    if (!got) return false;
+    made_ += *got;
+    return true;
   }
 
   std::shared_ptr<const storage::Source> source_;
@@ -159,6 +231,15 @@ class LibFlacFile final : public FlacFile {
   std::int64_t first_ = 0, next_ = 0, end_ = 0;
   bool floating_ = true, fine_ = true;
   std::uint8_t* const* rows_ = nullptr;
+  // Of read_as.
+  FramePtr frame_;  // points into scratch_; outlives the resampler
+  std::unique_ptr<Resampler> resampler_;
+  std::vector<std::uint8_t> scratch_;
+  std::uint8_t* const* made_rows_ = nullptr;
+  std::int64_t made_ = 0, room_ = 0;
+  int made_channels_ = 0;
+  std::size_t made_bytes_ = 0;
+  bool mixes_ = false;
 };
 
 }  // namespace

@@ -10,8 +10,6 @@
 namespace penstock::media::av {
 namespace {
 
-constexpr int kMostChannels = 64;
-
 // What a resampler was made for.
 struct SwrForm {
   int rate_in = 0, rate_out = 0, format_in = -1, format_out = -1;

@@ -8,6 +8,8 @@
 
 namespace penstock::media::av {
 
+inline constexpr int kMostChannels = 64;
+
 Sound sound_of(const AVFrame& frame, bool damaged);
 
 // `frame` is the one that the decoder gives its sounds in; it outlives the result.

@@ -1,0 +1,66 @@
+// Any bytes as a kept index of frames, and the same with the outside made right, so that the inside
+// is reached.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "media/video/index_file.h"
+
+namespace penstock::media {
+namespace {
+
+constexpr std::size_t kHead = 64, kCheckedFrom = 24;
+constexpr std::size_t kChecksum = 16, kStamp = 24, kPackets = 40;
+
+void read_everything(std::span<const std::byte> bytes, storage::Stamp stamp) {
+  av::StreamInfo stream;
+  stream.tick = 1.0 / 90000;
+  const Result<FrameIndex> index = index_from(bytes, stamp, stream);
+  if (!index) return;
+  if (index->times.size() != index->frames.size()) __builtin_trap();
+  for (const std::uint32_t one : index->frames) {
+    const std::uint32_t start = index->start_of(one);
+    if (start > one || index->start_before(start) > start) __builtin_trap();
+    av::Packet packet;
+    packet.pos = index->packets[one].pos;
+    packet.pts = index->packets[one].pts;
+    if (index->number_of(packet) >= std::int64_t(index->packets.size())) __builtin_trap();
+  }
+  if (index_bytes(*index, stamp, stream.number).size() != bytes.size()) __builtin_trap();
+}
+
+}  // namespace
+}  // namespace penstock::media
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace penstock::media;
+  if (size > 1 << 16) return 0;
+  std::vector<std::byte> bytes(size);
+  if (size > 0) std::memcpy(bytes.data(), data, size);
+  read_everything(bytes, {});
+  if (size < kHead) return 0;
+  const std::uint32_t version = 1, stream = 0;
+  std::memcpy(bytes.data(), "PSFRAME\n", 8);
+  std::memcpy(bytes.data() + 8, &version, sizeof version);
+  std::memcpy(bytes.data() + 12, &stream, sizeof stream);
+  // As many packets as there is room for, the rest are frames and key frames.
+  std::uint64_t counts[3];
+  std::memcpy(counts, bytes.data() + kPackets, sizeof counts);
+  bytes.resize(bytes.size() / 4 * 4);
+  counts[0] = std::min<std::uint64_t>(counts[0], (bytes.size() - kHead) / 32);
+  const std::uint64_t numbers = (bytes.size() - kHead - counts[0] * 32) / 4;
+  counts[1] = std::min(counts[1], numbers);
+  counts[2] = numbers - counts[1];
+  std::memcpy(bytes.data() + kPackets, counts, sizeof counts);
+  const std::uint64_t sum = ::XXH3_64bits(bytes.data() + kCheckedFrom, bytes.size() - kCheckedFrom);
+  std::memcpy(bytes.data() + kChecksum, &sum, sizeof sum);
+  penstock::storage::Stamp stamp;
+  std::memcpy(&stamp.size, bytes.data() + kStamp, 8);
+  std::memcpy(&stamp.mtime, bytes.data() + kStamp + 8, 8);
+  read_everything(bytes, stamp);
+  return 0;
+}
