@@ -8,7 +8,7 @@ import numpy as np
 import penstock as ps
 import pytest
 from clips import COUNT, Clips, decoded
-from penstock import io
+from penstock import io, ops
 from sounds import SECONDS, Sounds
 
 NAMES = ("h264.mp4", "open_gop.mp4", "hevc.mp4", "vp9.mp4")
@@ -148,21 +148,21 @@ def _sounds(sounds: Sounds, count: int = 6) -> ps.Dataset:
 
 
 def test_ops_on_sounds_are_native_steps(sounds: Sounds) -> None:
-    mel = ps.ops.mel_spectrogram(44100, 1024, 512, n_mels=40, db=True)
-    cut = ps.ops.fix_length(22050, "center")
-    ds = _sounds(sounds).decode_audio("sound", channels=1).apply("sound", cut, ps.ops.gain(-6), mel)
+    mel = ops.mel_spectrogram(44100, 1024, 512, n_mels=40, db=True)
+    cut = ops.fix_length(22050, "center")
+    ds = _sounds(sounds).decode_audio("sound", channels=1).apply("sound", cut, ops.gain(-6), mel)
     said = ds.batch(3).explain()
     assert "apply(sound, fix_length, gain, mel_spectrogram)" in said
     batches = list(ds.batch(3).loader(threads=2))
     assert [batch["sound"].shape for batch in batches] == [(3, 1, 40, 44)] * 2
     for i, row in enumerate(np.concatenate([batch["sound"] for batch in batches])):
         whole = io.load_audio(_sounds(sounds)[i]["sound"], channels=1)
-        assert np.array_equal(row, mel(ps.ops.gain(-6)(cut(whole))))
+        assert np.array_equal(row, mel(ops.gain(-6)(cut(whole))))
     assert np.array_equal(ds[4]["sound"], batches[1]["sound"][1])
 
 
 def test_ops_that_draw_depend_on_seed_epoch_and_position(sounds: Sounds) -> None:
-    part = ps.ops.fix_length(2000, "random")
+    part = ops.fix_length(2000, "random")
     ds = _sounds(sounds).decode_audio("sound", channels=1).apply("sound", part).batch(6)
 
     def first(**options: int) -> np.ndarray:
@@ -181,7 +181,7 @@ def test_ops_on_decoded_images_come_before_the_batch(shard: str) -> None:
     ds = ps.open(shard).select("mp4").decode_video("mp4", num_frames=1, size=(24, 32))
     assert "-> slot" in ds.batch(2).explain()
     pictures = ps.from_arrays(image=np.arange(4 * 8 * 6 * 3, dtype=np.uint8).reshape(4, 8, 6, 3))
-    flipped = pictures.apply("image", ps.ops.flip("horizontal"))
+    flipped = pictures.apply("image", ops.flip("horizontal"))
     got = np.concatenate([batch["image"] for batch in flipped.batch(2).loader()])
     expected = np.stack([sample["image"][:, ::-1] for sample in pictures])
     assert np.array_equal(got, expected)
@@ -192,12 +192,12 @@ def test_what_is_no_op_or_no_array_is_refused(sounds: Sounds) -> None:
     with pytest.raises(ValueError, match="not an op on arrays"):
         ds.apply("sound", lambda x: x)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not an op on arrays"):
-        ds.apply("sound", ps.ops.decode_image())
+        ds.apply("sound", ops.decode_image())
     with pytest.raises(ValueError, match="say which ops"):
         ds.apply("sound")
     with pytest.raises(ValueError, match="no field 'x'"):
-        ps.from_arrays(y=np.ones((2, 4), np.float32)).apply("x", ps.ops.gain(1)).batch(2).loader()
+        ps.from_arrays(y=np.ones((2, 4), np.float32)).apply("x", ops.gain(1)).batch(2).loader()
     with pytest.raises(ValueError, match="field 'sound' holds no array"):
-        list(ds.apply("sound", ps.ops.gain(1)).batch(2).loader())
+        list(ds.apply("sound", ops.gain(1)).batch(2).loader())
     with pytest.raises(ValueError, match="gain to 'sound'"):
-        list(ds.decode_audio("sound", dtype="int16").apply("sound", ps.ops.gain(1)).loader())
+        list(ds.decode_audio("sound", dtype="int16").apply("sound", ops.gain(1)).loader())
