@@ -196,7 +196,7 @@ def _measure(source: str) -> dict[str, Any]:
         "rate": count / seconds,
         "errors": len(failed),
         "first_errors": [f"{sample}: {words}" for sample, words in list(failed.items())[:3]],
-        "verdict": _verdict(stages) if count else "No sample of it could be read.",
+        "verdict": verdict(stages) if count else "No sample of it could be read.",
     }
 
 
@@ -210,7 +210,8 @@ def _plan(data: Dataset) -> tuple[str, Dataset]:
     return f"read, decoded and cropped to {_SIZE[0]}x{_SIZE[1]} in shuffled order", images
 
 
-def _verdict(stages: list[StageStats]) -> str:
+def verdict(stages: list[StageStats]) -> str:
+    """The bottleneck of a loader, in words."""
     found = insight.bottleneck(stages)
     if found.stage == stages[0].name and found.kind != "memory":
         # The first stage of a loader is ours: it hands out positions, and reads nothing.

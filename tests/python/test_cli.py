@@ -196,9 +196,13 @@ def test_demo_says_that_images_cannot_be_decoded(
     not_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["demo", str(not_images), "--report", str(tmp_path / "page.html")]) == 1
-    said = capsys.readouterr().err
+    out, said = capsys.readouterr()
     assert "could be decoded" in said
     assert ".jpg" in said
+    assert "source" not in out  # no verdict on what was not done
+    (tmp_path / "empty.tar").write_bytes(bytes(10_240))
+    assert main(["demo", str(tmp_path / "empty.tar")]) == 1
+    assert "has no samples" in capsys.readouterr().err
 
 
 def test_demo_looks_first_whether_the_report_can_be_written(
@@ -230,13 +234,13 @@ def test_doctor_decodes_images_and_reports_what_failed(
 
 
 def test_doctor_gives_no_advice_about_a_stage_of_our_own(tmp_path: Path) -> None:
-    from penstock.doctor import _verdict
+    from penstock.doctor import verdict
     from penstock.pipeline import StageStats
 
     admit = StageStats("admit", tasks=100, task_seconds=9.0, elapsed=10.0, items_out=100)
     work = StageStats("read", tasks=100, task_seconds=1.0, waiting=9.0, elapsed=10.0)
     sink = StageStats("sink", waiting=9.0, elapsed=10.0, readiness=0.1)
-    words = _verdict([admit, work, sink])
+    words = verdict([admit, work, sink])
     assert "Nothing holds it back" in words
     assert "source" not in words
 

@@ -25,6 +25,7 @@ from penstock import insight
 from penstock.data.dataset import Dataset
 from penstock.data.loader import Loader
 from penstock.demo._shards import pack
+from penstock.doctor import verdict
 from penstock.pipeline import StageStats
 
 _BATCH = 64
@@ -83,6 +84,8 @@ def _data(console: Console, source: str | None, folder: Path) -> Dataset:
     records = penstock.open(source)
     if records.sequential:
         raise ValueError(f"{source} can only be read in order; the demo shuffles")
+    if len(records) == 0:
+        raise ValueError(f"{source} has no samples")
     console.print(
         f"Indexed: {len(records):,} samples with {', '.join(records.fields)}; "
         f"{(time.perf_counter() - begun) * 1e3:.0f} ms"
@@ -110,14 +113,14 @@ def _run(console: Console, loader: Loader) -> int:
                 break
     seconds = time.perf_counter() - begun
     stages = loader.stats()["stages"]
-    if stages:
+    if images:
         console.print(_show(stages))
         console.print(
             f"{images:,} images decoded, cropped to {_SIZE[0]}x{_SIZE[1]} and batched in "
             f"{seconds:.1f} s: {images / seconds:,.0f} a second, {loader.epoch} epochs, "
             f"{len(loader.errors())} errors."
         )
-        console.print(f"[bold]{insight.bottleneck(stages)}[/bold]")
+        console.print(f"[bold]{verdict(stages)}[/bold]")
     return images
 
 
