@@ -1,12 +1,11 @@
 // Any bytes as a sound: MP3 frames that we walk through ourselves, FLAC by libFLAC, and what goes
 // on to FFmpeg after either gave up. Whole, a part, in another form; no part has more than it was
-// asked for, and one of a sound that is not damaged is the same as in the whole.
+// asked for, and one of a sound that is not damaged is as long as the whole lets it be.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 
 #include "penstock/audio.h"
