@@ -223,18 +223,28 @@ def test_types_that_samples_do_not_have_are_named(tmp_path: Path) -> None:
             "when": pa.array([1, 2], pa.timestamp("ms")),
             "price": pa.array([Decimal("1.50"), Decimal("2.25")]),
             "words": [["a"], ["b"]],
+            "table": [[[1], [2, 3]], []],
+            "counts": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
             "x": [1, 2],
         }
     )
     name = write(tmp_path / "x.parquet", what, "parquet")
-    for fields, column in ((None, "when"), (["price"], "price"), (["words"], "words")):
-        with pytest.raises(NotImplementedError, match=f"column '{column}' is .*fields="):
+    kinds = {"price": "decimal", "words": "list<", "table": "list<", "counts": "map<"}
+    for fields, column, kind in (
+        (None, "when", "timestamp"),
+        *(([name], name, kind) for name, kind in kinds.items()),
+    ):
+        with pytest.raises(
+            NotImplementedError, match=rf"x\.parquet: column '{column}' is {kind}.*fields="
+        ):
             ps.open(name, fields=fields)
     ds = ps.open(name, fields={"when": "int64", "price": "float64", "x": "float32"})
     assert next(iter(ds.batch(2).loader()))["price"].tolist() == [1.5, 2.25]
     assert ds[1]["when"] == 2
     assert ds[1]["x"].dtype == np.float32
-    with pytest.raises(KeyError, match="no column 'y'; it has: when, price, words, x"):
+    with pytest.raises(
+        KeyError, match="no column 'y'; it has: when, price, words, table, counts, x"
+    ):
         ps.open(name, fields=["y"])
     with pytest.raises(PlanError, match="no such type"):
         ps.open(name, fields={"x": "number"})
