@@ -72,6 +72,10 @@ Leaf array_leaf(const nb::dict& arrays, std::uint64_t window, std::uint64_t stri
   return {must(data::source_of_arrays(std::move(all), {window, stride}))};
 }
 
+Leaf npy_leaf(const std::string& path, std::uint64_t window, std::uint64_t stride) {
+  return {must(data::source_of_npy(path, {window, stride}))};
+}
+
 std::vector<std::pair<std::uint32_t, std::uint64_t>> locate(const Order& order, std::uint64_t epoch,
                                                             std::uint64_t position) {
   std::vector<data::Place> places(order.width());
@@ -142,6 +146,7 @@ void bind_leaf_class(nb::module_& m) {
                   "verify"_a = true, "mmap"_a = false)
       .def_static("open_tokens", &token_leaf, "names"_a, "dtype"_a, "window"_a, "stride"_a,
                   "documents"_a)
+      .def_static("open_npy", &npy_leaf, "path"_a, "window"_a = 0, "stride"_a = 1)
       .def_static("of_arrays", &array_leaf, "arrays"_a, "window"_a = 0, "stride"_a = 1,
                   nb::sig("def of_arrays(arrays: dict[str, typing.Any], window: int = 0, stride: "
                           "int = 1) -> Leaf"))

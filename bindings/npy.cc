@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "borrowed.h"
 #include "errors.h"
 #include "formats/npy/load.h"
+#include "formats/npy/rows.h"
 #include "formats/zip.h"
 #include "python_value.h"
 #include "released.h"
@@ -32,10 +34,12 @@ BufferPool& pool() {
 
 // A NumPy array; or, where only NumPy knows the type, what it takes to make one: (bytes, dtype,
 // fortran order, shape).
-nb::object to_python(const npy::Array& array) {
+nb::object to_python(const npy::Array& array, const std::string& path = {}) {
   array.memory.give_to_user();
   if (array.header.dtype) {
-    return to_numpy(nb::cast(must(array.tensor())), nb::none(), nb::none());
+    Result<Tensor> tensor = array.tensor();
+    if (!tensor) raise(std::move(tensor).error().in_file(path));
+    return to_numpy(nb::cast(*std::move(tensor)), nb::none(), nb::none());
   }
   const std::size_t left = array.memory.size() - array.offset;
   const Tensor bytes = must(
@@ -62,7 +66,7 @@ nb::object load_file(const std::string& path, bool mmap) {
       array.emplace(source.error());
     }
   }
-  return to_python(must(*std::move(array)));
+  return to_python(must(*std::move(array)), path);
 }
 
 // The array shares the object's memory.
@@ -124,9 +128,38 @@ nb::list load_npz(nb::object source, const std::optional<std::vector<std::string
   return all;
 }
 
+using SharedRows = std::shared_ptr<const npy::Rows>;
+
+// Rows of a type that only NumPy knows.
+struct RawRows {
+  SharedRows rows;
+};
+
+nb::bytes read_raw(const RawRows& raw, std::uint64_t first, std::uint64_t count) {
+  const npy::Rows& rows = *raw.rows;
+  if (count > rows.size()) count = rows.size() + 1;  // an error, and not that of the memory
+  const std::size_t size = rows.row_bytes() * static_cast<std::size_t>(count);
+  const Buffer memory = must(pool().allocate(std::max<std::size_t>(size, 1)));
+  Status outcome;
+  {
+    const Released released;
+    rows.read({&first, 1}, count, memory.bytes().first(size), {&outcome, 1});
+  }
+  if (!outcome.ok()) raise(std::move(outcome).error());
+  return nb::bytes(memory.data(), size);
+}
+
 }  // namespace
 
 void bind_npy(nb::module_& m) {
+  nb::class_<RawRows>(m, "NpyRows", "Rows of a .npy file, as bytes in C order.")
+      .def(
+          "__init__",
+          [](RawRows* self, const std::string& path, std::size_t item_bytes) {
+            new (self) RawRows{must(npy::Rows::open(path, item_bytes))};
+          },
+          "path"_a, "item_bytes"_a)
+      .def("read", &read_raw, "first"_a, "count"_a);
   m.def("load_npy", &load_npy, "source"_a, "mmap"_a,
         nb::sig("def load_npy(source: typing.Any, mmap: bool) -> typing.Any"),
         "See penstock.io.load_npy.");

@@ -90,19 +90,21 @@ class Rows(Sequence[Any]):
     def __init__(self, path: str, window: int = 0, stride: int = 1) -> None:
         self._opened = (path, window, stride)
         self._window, self._stride = window, stride
-        self._rows = load_npy(path, mmap=True)
+        array = load_npy(path, mmap=True)
+        self._count, self._shape, self._dtype = len(array), array.shape[1:], array.dtype
+        self._rows = _core.NpyRows(path, array.dtype.itemsize)
 
     def __len__(self) -> int:
-        rows = len(self._rows)
+        rows = self._count
         if not self._window:
             return rows
         return 0 if rows < self._window else (rows - self._window) // self._stride + 1
 
     def __getitem__(self, index: Any) -> Any:
         first = index * self._stride
-        row = np.asarray(
-            self._rows[first : first + self._window] if self._window else self._rows[first]
-        )
+        data = self._rows.read(first, self._window or 1)
+        shape = (self._window, *self._shape) if self._window else self._shape
+        row = np.frombuffer(data, self._dtype).reshape(shape)
         return {"data": row.astype(row.dtype.newbyteorder("="))}
 
     def __getstate__(self) -> tuple[str, int, int]:

@@ -79,6 +79,10 @@ struct RowWindow {
 Result<SourcePtr> source_of_arrays(std::vector<std::pair<std::string, Tensor>> arrays,
                                    RowWindow window = {});
 
+// Rows of a .npy file of numbers, or windows of them, in the field `data`. The file may be
+// shortened while it is read: that is an Error.
+Result<SourcePtr> source_of_npy(const std::string& path, RowWindow window = {});
+
 // n records that are fetched by the first call of a plan (loader.h) instead of read().
 SourcePtr source_elsewhere(std::uint64_t n, std::vector<std::string> fields, std::string name);
 

@@ -7,6 +7,8 @@
 
 #include "formats/indexed_records.h"
 #include "formats/record_layout.h"
+#include "storage/fault_guard.h"
+#include "storage/file.h"
 #include "storage/ranges.h"
 
 namespace penstock::formats {
@@ -74,16 +76,30 @@ Status IndexedRecords::measure(const Found& found, Extent& into) const {
 Status IndexedRecords::verify(const Found& found, const Index::Part& part, std::uint64_t number,
                               std::span<const std::byte> bytes) const {
   const Opened& shard = shards_[found.shard];
-  if (traits_.check != nullptr &&
-      !traits_.check(bytes, {bytes.data() + bytes.size(), std::size_t(traits_.trailer)})) {
+  const bool hashed = shard.index.has_hashes();
+  if (traits_.check == nullptr && !hashed) return {};
+  bool sound = true;
+  std::uint64_t hash = 0;
+  const auto look = [&] {
+    if (traits_.check != nullptr) {
+      sound = traits_.check(bytes, {bytes.data() + bytes.size(), std::size_t(traits_.trailer)});
+    }
+    if (hashed) hash = ::XXH3_64bits(bytes.data(), bytes.size());
+  };
+  if (!mapped_) {
+    look();
+  } else if (!storage::survives(look)) {
+    Status gone = storage::still_whole(files_.name(found.shard), shard.map->stamp().size, false);
+    return located(std::move(gone).error(), found);
+  }
+  if (!sound) {
     return located(Error(Code::corrupt,
                          "the checksum of this record is wrong: its bytes were "
                          "changed after it was written"),
                    found)
         .at_offset(std::int64_t(part.offset));
   }
-  if (!shard.index.has_hashes()) return {};
-  if (::XXH3_64bits(bytes.data(), bytes.size()) == shard.index.hash(number)) return {};
+  if (!hashed || hash == shard.index.hash(number)) return {};
   return located(Error(Code::corrupt, "the bytes of field " + fields_[shard.fields[part.field]] +
                                           " are not those that were there when the index was made"),
                  found)
@@ -130,10 +146,19 @@ Status IndexedRecords::read(std::uint64_t index, BufferPool& pool, Record& into)
   Extent extent;
   Status status = find(index, found);
   if (status.ok()) status = measure(found, extent);
+  if (status.ok() && mapped_) status = still_whole(found);
   if (status.ok()) {
     status = mapped_ ? view_mapped(found, into) : read_found(found, extent, pool, into);
   }
   if (!status.ok()) into.clear();
+  return status;
+}
+
+// What is gone after this is for whoever looks at the bytes.
+Status IndexedRecords::still_whole(const Found& found) const {
+  Status status =
+      storage::still_whole(files_.name(found.shard), shards_[found.shard].map->stamp().size);
+  if (!status) return located(std::move(status).error(), found);
   return status;
 }
 
@@ -228,8 +253,11 @@ void IndexedRecords::read_many(std::span<const std::uint64_t> indices, BufferPoo
   std::vector<Wanted> found, wanted;
   find_many(indices, into, outcomes, found);
   if (mapped_) {
+    std::vector<bool> whole(shards_.size());  // those that were looked at
     for (const Wanted& each : found) {
-      *each.outcome = view_mapped(each.found, *each.into);
+      if (!whole[each.found.shard]) *each.outcome = still_whole(each.found);
+      whole[each.found.shard] = each.outcome->ok();
+      if (each.outcome->ok()) *each.outcome = view_mapped(each.found, *each.into);
       if (!each.outcome->ok()) each.into->clear();
     }
     return;

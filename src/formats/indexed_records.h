@@ -99,6 +99,7 @@ class IndexedRecords final : public Records {
                   std::span<Status> outcomes) const;
   void read_alone(const Wanted& wanted, BufferPool& pool) const;
   void read_shard(std::span<const Wanted> wanted, BufferPool& pool) const;
+  Status still_whole(const Found& found) const;
   Status view_mapped(const Found& found, Record& into) const;
   // Makes fields of a record whose bytes are in memory, in one piece from `at` on, or as the layout
   // of its pieces says. The key is copied to `key_at`.

@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = std::size_t(1) << 30;  // Linux reads at most 2 GB at a time
 
+constexpr const char* kShorter =
+    "the file has become shorter since it was opened: write a new file and rename it, instead of "
+    "changing one that is being read";
+
 Stamp stamp_from(const struct stat& info) noexcept {
   return {std::uint64_t(info.st_size),
           std::int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
@@ -82,9 +86,7 @@ Status File::read(std::uint64_t offset, std::span<std::byte> into) const {
   if (!count) return count.error();
   if (*count == into.size()) return {};
   const bool shrunk = offset + into.size() <= stamp_.size;
-  return Error(Code::io, shrunk ? "the file has become shorter since it was opened: write a new "
-                                  "file and rename it, instead of changing one that is being read"
-                                : "the read goes beyond the end of the file")
+  return Error(Code::io, shrunk ? kShorter : "the read goes beyond the end of the file")
       .in_file(path_)
       .at_offset(std::int64_t(offset + *count));
 }
@@ -94,6 +96,14 @@ void File::advise(Pattern pattern) const noexcept {
   // POSIX_FADV_RANDOM means, reads of several pages take longer.
   (void)::posix_fadvise(descriptor_.get(), 0, 0,
                         pattern == Pattern::random ? POSIX_FADV_NORMAL : POSIX_FADV_SEQUENTIAL);
+}
+
+Status still_whole(const std::string& path, std::uint64_t size, bool there) {
+  const Result<Stamp> now = file_stamp(path);
+  const bool shorter = now && now->size < size;
+  if (there && !shorter) return {};
+  Error error = Error(Code::io, kShorter).in_file(path);
+  return shorter ? std::move(error).at_offset(std::int64_t(now->size)) : std::move(error);
 }
 
 Result<Stamp> file_stamp(const Descriptor& file, const std::string& path) {

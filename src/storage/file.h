@@ -54,6 +54,11 @@ class File final : public Source {
   Stamp stamp_;
 };
 
+// Of a file that is mapped, after it was looked at: an Error if it has become shorter than `size`
+// (behind the new end, inside the last page, there are zeros), or if not all of it was `there` (see
+// fault_guard.h). One that was removed stays mapped.
+Status still_whole(const std::string& path, std::uint64_t size, bool there = true);
+
 // The stamp of a path, without opening it. Fails if it is not a regular file.
 Result<Stamp> file_stamp(const std::string& path);
 // The same of an open file; `path` is for messages.

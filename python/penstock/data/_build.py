@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock import _core
 from penstock._image_request import make_request
-from penstock._npy import load_npy, load_npz
+from penstock._npy import load_npz
 from penstock.data._arrays import open_source
 from penstock.data._clips import add_audio, add_video
 from penstock.data._placing import Placing
@@ -59,8 +59,7 @@ from penstock.data._tables import open_source as open_table_source
 def open_leaf(leaf: Leaf) -> _core.Leaf:
     source = leaf.source
     if isinstance(source, OpenFiles) and source.format == "npy":
-        rows = {"data": load_npy(source.names[0], mmap=True)}
-        return _core.Leaf.of_arrays(rows, source.window, source.stride)
+        return _core.Leaf.open_npy(source.names[0], source.window, source.stride)
     if isinstance(source, OpenFiles) and source.format == "npz":
         arrays = load_npz(source.names[0], source.fields or None)
         return _core.Leaf.of_arrays(arrays, source.window, source.stride)

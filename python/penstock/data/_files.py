@@ -108,8 +108,8 @@ def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
     """The rows of one file; or, if there are several, each file is a sample."""
     if len(names) == 1 and os.path.exists(names[0]):
         array = load_npy(names[0], mmap=True)
-        native = array.flags.c_contiguous and array.dtype.isnative and array.dtype.kind in "biuf"
-        if not native:
+        dtype = array.dtype
+        if not (dtype.isnative and dtype.kind in "biuf" and dtype.itemsize <= 8):
             return Leaf(Items(Rows(names[0], window, stride)))
         return Leaf(OpenFiles(names, "npy", (), False, window=window, stride=stride))
     if window:

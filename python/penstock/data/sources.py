@@ -47,7 +47,8 @@ def open(
         checksums: Make an index that holds a hash per member; every read is verified.
         verify: Check the checksums that the format itself has.
         mmap: Samples are views of mapped files: nothing is copied, and bytes that nobody looks at
-            are not read. A file that becomes shorter meanwhile takes the process down.
+            are not read. A file that becomes shorter while a sample is looked at takes the
+            process down.
 
     A .npy file's rows are samples, with a field `data`; several .npy files are a sample each. A
     .npz file, a Zarr group and an HDF5 file have a field for each of their arrays (or those named

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "storage/fault_guard.h"
+#include "storage/file.h"
 #include "storage/map.h"
 
 namespace penstock::formats::npy {
-namespace {
 
 Status check_size(const Header& header, std::uint64_t file_bytes) {
   if (header.item_bytes == 0) return {};
@@ -19,7 +20,20 @@ Status check_size(const Header& header, std::uint64_t file_bytes) {
       .at_offset(std::int64_t(file_bytes));
 }
 
-}  // namespace
+Result<Header> read_header(const storage::Source& source) {
+  const auto here = [&](Error error) { return std::move(error).in_file(source.name()); };
+  const std::uint64_t size = source.size();
+  std::vector<std::byte> bytes(std::size_t(std::min<std::uint64_t>(size, kStartBytes)));
+  if (Status status = source.read(0, bytes); !status) return std::move(status).error();
+  const Result<std::size_t> whole = header_bytes(bytes);
+  if (!whole) return here(whole.error());
+  bytes.resize(std::size_t(std::min<std::uint64_t>(size, *whole)));
+  if (Status status = source.read(0, bytes); !status) return std::move(status).error();
+  Result<Header> header = parse_header(bytes);
+  if (!header) return here(std::move(header).error());
+  if (Status status = check_size(*header, size); !status) return here(std::move(status).error());
+  return header;
+}
 
 Result<Tensor> Array::tensor() const {
   if (!header.dtype) {
@@ -32,7 +46,10 @@ Result<Tensor> Array::tensor() const {
   if (reinterpret_cast<std::uintptr_t>(memory.data() + offset) % size_of(*header.dtype) != 0) {
     Result<Buffer> copy = Buffer::allocate(std::max<std::size_t>(bytes, 1));
     if (!copy) return std::move(copy).error();
-    std::memcpy(copy->data(), memory.data() + offset, bytes);
+    const bool there = storage::survives([to = copy->data(), from = memory.data() + offset, bytes] {
+      std::memcpy(to, from, bytes);
+    });
+    if (!there) return Error(Code::io, "the file has become shorter while it was read");
     held = *std::move(copy);
     at = 0;
   }
@@ -63,12 +80,20 @@ Result<Array> load(const storage::Source& source, BufferPool& pool) {
 }
 
 Result<Array> map(const std::string& path) {
-  const auto file = storage::Map::open(path);
+  const auto file = storage::File::open(path);
   if (!file) return file.error();
-  const std::span<const std::byte> bytes = (*file)->bytes();
-  Buffer memory = Buffer::wrap_read_only(bytes.data(), bytes.size(), [map = *file] {});
-  Result<Array> array = over(bytes, std::move(memory));
-  if (!array) array.error().in_file(path);
+  Result<Header> header = read_header(**file);
+  if (!header) return std::move(header).error();
+  const auto mapped = storage::Map::open(path);
+  if (!mapped) return mapped.error();
+  if ((*mapped)->stamp() != (*file)->stamp()) {
+    return Error(Code::io, "the file was changed while it was opened: open it again").in_file(path);
+  }
+  const std::span<const std::byte> bytes = (*mapped)->bytes();
+  Array array;
+  array.offset = header->data_offset;
+  array.header = *std::move(header);
+  array.memory = Buffer::wrap_read_only(bytes.data(), bytes.size(), [map = *mapped] {});
   return array;
 }
 

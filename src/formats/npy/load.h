@@ -20,11 +20,16 @@ struct Array {
   Result<Tensor> tensor() const;
 };
 
+// The header of a file, and that the file is as long as it says.
+Result<Header> read_header(const storage::Source& source);
+// Is a file of so many bytes long enough? Of records only NumPy knows.
+Status check_size(const Header& header, std::uint64_t file_bytes);
+
 // Reads a whole file into memory of `pool`.
 Result<Array> load(const storage::Source& source, BufferPool& pool);
 
 // The elements stay in the file, which must not become shorter while the array is in use: whoever
-// touches what is gone ends with a signal.
+// touches what is gone ends with a signal. (See rows.h for rows that are copied with care.)
 Result<Array> map(const std::string& path);
 
 // An array in memory that somebody else holds; `memory` keeps it alive.

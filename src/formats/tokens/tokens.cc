@@ -77,7 +77,9 @@ class Windows final : public Records {
     const Place place = find(index);
     const File& file = files_[place.file];
     if (file.map && std::find(whole.begin(), whole.end(), place.file) == whole.end()) {
-      if (Status status = still_whole(file); !status) return status;
+      // What is gone after this is for whoever looks at the tokens (storage/fault_guard.h).
+      Status status = storage::still_whole(file.name, file.tokens * item_);
+      if (!status) return status;
       whole.push_back(place.file);
     }
     const std::uint64_t offset = place.token * item_;
@@ -139,18 +141,6 @@ class Windows final : public Records {
   };
 
   bool by_document() const noexcept { return !options_.documents.empty(); }
-
-  // Behind the end of a file that was shortened a map has zeros, up to the end of the page, and
-  // faults from there on: those are for whoever looks at the tokens (storage/fault_guard.h).
-  Status still_whole(const File& file) const {
-    const Result<storage::Stamp> now = storage::file_stamp(file.name);
-    if (!now || now->size >= file.tokens * item_) return {};  // a file that is gone stays mapped
-    return Error(Code::io,
-                 "the file has become shorter since it was opened: write a new file and rename it, "
-                 "instead of changing one that is being read")
-        .in_file(file.name)
-        .at_offset(std::int64_t(now->size));
-  }
 
   void add(const Stretch& stretch) {
     const std::uint64_t window = options_.window, stride = options_.stride;

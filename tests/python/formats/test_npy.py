@@ -3,6 +3,9 @@
 import io as pyio
 import pickle
 import struct
+import subprocess
+import sys
+import tarfile
 import warnings
 import zipfile
 from pathlib import Path
@@ -240,6 +243,10 @@ def test_rows_of_other_arrays_are_samples_too(kind: str, tmp_path: Path) -> None
     np.save(tmp_path / "x.npy", array)
     ds = ps.open(tmp_path / "x.npy")
     assert [sample["data"].tolist() for sample in ds] == array.tolist()
+    pairs = ps.open(tmp_path / "x.npy", window=2, stride=1)
+    assert [sample["data"].tolist() for sample in pairs] == [
+        array[i : i + 2].tolist() for i in range(3)
+    ]
     (batch,) = ds.batch(4).loader()
     assert np.array_equal(np.stack(list(batch["data"])), array)
 
@@ -265,3 +272,63 @@ def test_arrays_of_an_archive_are_fields(tmp_path: Path) -> None:
     assert ds[2]["x"].tolist() == [6, 7, 8]
     assert ds[2]["y"] == 2
     assert ps.open(tmp_path / "a.npz", fields=["y"]).fields == ["y"]
+
+
+SHORTENED = """
+import os, sys
+import numpy as np
+import penstock as ps
+from penstock import io
+
+path, kind = sys.argv[1], sys.argv[2]
+size = os.path.getsize(path)
+if kind == "records":
+    records = io.TFRecords(path, mmap=True)
+    read = lambda: records[list(range(0, len(records), 7))]
+else:
+    ds = ps.open(path, mmap=kind == "mapped", window=2 if kind == "windows" else None)
+    if kind == "rows":
+        read = lambda: list(ds.shuffle(seed=1).batch(64).loader())
+    else:
+        read = lambda: [ds[i] for i in range(len(ds))]
+read()
+for left in (size - 1, size // 2 + 100, 4096):
+    os.truncate(path, left)
+    try:
+        read()
+    except OSError as e:
+        assert "become shorter" in str(e) and os.path.basename(path) in str(e), e
+    else:
+        raise AssertionError(f"{left} bytes of {size} were enough")
+print("survived")
+"""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["rows", "windows", "large", "columns", "swapped", "swapped columns", "mapped", "records"],
+)
+def test_a_file_that_is_shortened_between_open_and_read_is_an_error(
+    kind: str, tmp_path: Path
+) -> None:
+    array = np.arange(60_000, dtype=">i4" if "swapped" in kind else "i4")
+    array = array.reshape((10, 6000) if kind == "large" else (1000, 60))
+    path = tmp_path / "shrinking.npy"
+    if kind == "mapped":
+        path = tmp_path / "shrinking.tar"
+        with tarfile.open(path, "w") as tar:
+            for i, row in enumerate(array):
+                member = tarfile.TarInfo(f"{i:04d}.bin")
+                member.size = row.nbytes
+                tar.addfile(member, pyio.BytesIO(row.tobytes()))
+    elif kind == "records":
+        path = tmp_path / "shrinking.tfrecord"
+        with io.TFRecordWriter(path) as writer:
+            for row in array:
+                writer.write(row.tobytes())
+    else:
+        np.save(path, np.asfortranarray(array) if "columns" in kind else array)
+    command = [sys.executable, "-c", SHORTENED, str(path), kind]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert done.stdout == "survived\n"

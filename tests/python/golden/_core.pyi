@@ -500,6 +500,13 @@ class TFRecordWriter:
 
     def close(self) -> None: ...
 
+class NpyRows:
+    """Rows of a .npy file, as bytes in C order."""
+
+    def __init__(self, path: str, item_bytes: int) -> None: ...
+
+    def read(self, first: int, count: int) -> bytes: ...
+
 def load_npy(source: Any, mmap: bool) -> Any:
     """See penstock.io.load_npy."""
 
@@ -560,6 +567,9 @@ class Leaf:
 
     @staticmethod
     def open_tokens(names: Sequence[str], dtype: str, window: int, stride: int, documents: Sequence[Sequence[int]]) -> Leaf: ...
+
+    @staticmethod
+    def open_npy(path: str, window: int = 0, stride: int = 1) -> Leaf: ...
 
     @staticmethod
     def of_arrays(arrays: dict[str, Any], window: int = 0, stride: int = 1) -> Leaf: ...
