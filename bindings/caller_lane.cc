@@ -270,10 +270,6 @@ void CallerLane::count_gil_wait(const engine::Stage* stage, std::int64_t ns) {
   waits_.emplace_back(stage, ns);
 }
 
-bool CallerLane::runs(const engine::Stage* stage) const noexcept {
-  return stage->lane == number_;
-}
-
 double CallerLane::cpu_seconds() const {
   std::int64_t ns = ended_cpu_ns_;
   std::lock_guard hold(threads_lock_);

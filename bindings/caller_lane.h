@@ -64,9 +64,6 @@ class CallerLane final : public Lane, public std::enable_shared_from_this<Caller
     return coming_.load(std::memory_order_relaxed) > 0;
   }
 
-  // True for the stages whose functions run here.
-  bool runs(const engine::Stage* stage) const noexcept;
-
   // CPU time of the threads, and the time in which they could have run but had no core.
   double cpu_seconds() const;
   double delay_seconds() const;

@@ -1,5 +1,6 @@
 """The rule that names the bottleneck, on pipelines whose bottleneck is known by construction."""
 
+import asyncio
 import hashlib
 import tarfile
 import time
@@ -321,6 +322,18 @@ def test_python_stages_on_an_event_loop_are_known_as_such():
     assert 0 < ended[-1].python_cpu <= 1.1 * ended[-1].process_cpu + 0.01
     found = bottleneck(ended, cores=64)
     assert (found.kind, name(found)) == ("concurrency", "slow")  # and does not wait for a disk
+
+
+def test_coroutines_that_wait_do_not_wait_for_a_disk():
+    async def fetch(x):
+        await asyncio.sleep(0.004)
+        return x
+
+    pipeline = PipelineBuilder().add_source(range(40)).pipe(fetch).add_sink(2).build(num_threads=1)
+    with pipeline.auto_stop():
+        list(pipeline)
+    assert [one.python for one in pipeline.stats()] == [True, True, False]
+    assert bottleneck(pipeline.stats(), cores=64).kind == "concurrency"
 
 
 def test_a_native_stage_is_not_called_python():
