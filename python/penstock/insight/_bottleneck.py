@@ -201,7 +201,15 @@ def _why(
         )
     if slowest is stages[0] and not slowest.python and at_work < _GOOD_PART and len(stages) > 1:
         # The first stage of a loader asks for reads ahead; while these go on nobody is at work.
-        return _reads(stages[1].name, wait, f"{about} Nobody is at work: all wait for reads.")
+        if stages[1].bytes > 0:
+            return _reads(stages[1].name, wait, f"{about} Nobody is at work: all wait for reads.")
+        return Bottleneck(
+            "unknown",
+            None,
+            wait,
+            f"{about} Most of it went into starting: there was little to do.",
+            "Read more batches to know more.",
+        )
     if slowest is stages[0]:
         return Bottleneck(
             "source",

@@ -108,8 +108,8 @@ def headspace(
         step: What training does with a batch; it must not change the batch. On a GPU it has to wait
             for its end (`torch.cuda.synchronize()`): what is only queued cannot be timed.
         batches: How many steps on real batches are measured; as many are run on cached ones. More
-            are taken from the loader without a step: what it has in stock before each phase, and up
-            to 256 once to find out whether it has any.
+            are taken from the loader without a step: what it has in stock before each phase, 256 in
+            all at most.
         warmup: Steps before anything is measured.
         total_steps: Of the training, to say what can be won in hours.
         phases: How often real and cached batches take turns, so that a drift of the machine meets

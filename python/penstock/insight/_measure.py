@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-_MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most
+_MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most, over all phases
 _QUIET_SHARE = 0.2  # of a core: a loader that uses less rests
 _LONGEST_REST = 2.0  # seconds
 
@@ -135,10 +135,10 @@ def measure(
         step(kept[i % caches])
     size = max(count // phases, 2)
     done: list[Phase] = []
-    has_stock = True
+    may_take = _MOST_TAKEN
     for _ in range(phases):
         usual = _usual(step, kept)
-        has_stock = has_stock and _empty(batches, usual)
+        may_take -= _empty(batches, usual, may_take)
         for _ in range(2):  # the first ones find the queues empty
             step(batches.next()[0])
         done.append(_run(batches.next, step, size, cached=False))
@@ -200,16 +200,14 @@ def _usual(step: Callable[[Any], Any], kept: list[Any]) -> float:
     return time.perf_counter() - begun
 
 
-def _empty(batches: Endless, usual: float) -> bool:
-    """Takes batches until one has to be waited for, which is one that was not in stock.
-
-    False: that never came, the loader makes them as fast as they are taken.
-    """
-    for _ in range(_MOST_TAKEN):
+def _empty(batches: Endless, usual: float, most: int) -> int:
+    """Takes batches until one has to be waited for, which is one that was not in stock: at most
+    `most`, because a loader may make them as fast as they are taken. How many it took."""
+    for taken in range(1, most + 1):
         batches.next()
         if batches.waited > max(0.0005, usual / 20):
-            return True
-    return False
+            return taken
+    return most
 
 
 def _rest(usual: float) -> None:

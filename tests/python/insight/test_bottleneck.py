@@ -101,8 +101,12 @@ def test_native_work_without_cpu_time_waits_for_reads():
 
 def test_reads_ahead_that_nobody_works_on_are_reads():
     stages = [stage("admit", 0.01, python=False), stage("read", 0.01, 2, waiting=9.9, python=False)]
-    found = bottleneck([*stages, sink(9.9, process_cpu=0.2)], cores=2)
+    remote = [stages[0], replace(stages[1], bytes=1000)]
+    found = bottleneck([*remote, sink(9.9, process_cpu=0.2)], cores=2)
     assert (found.kind, found.stage) == ("disk", "read")
+    found = bottleneck([*stages, sink(9.9, process_cpu=0.2)], cores=2)  # nothing was read
+    assert found.kind == "unknown"
+    assert "Read more batches" in str(found)
 
 
 def test_a_source_that_is_asked_all_the_time():
