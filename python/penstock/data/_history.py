@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _MOST = 2048
+_AT_HAND = 0.001  # seconds: a batch that came sooner was not waited for
 
 
 class Point(NamedTuple):
-    """Some batches in a row: when the last came, how long they were waited for, memory in use."""
+    """Some batches in a row: when the last came, how many were at hand, how long all of them were
+    waited for, memory in use."""
 
     time: float
     batches: int
+    ready: int
     wait: float
     memory: int
+
+
+def join(points: Sequence[Point]) -> Point:
+    """Neighbours as one."""
+    batches, ready = sum(one.batches for one in points), sum(one.ready for one in points)
+    wait, memory = sum(one.wait for one in points), max(one.memory for one in points)
+    return Point(points[-1].time, batches, ready, wait, memory)
 
 
 class History:
@@ -22,25 +33,25 @@ class History:
     def __init__(self) -> None:
         self._points: list[Point] = []
         self._each = 1  # batches to a point
-        self._batches = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._batches = self._ready = self._memory = 0
         self._wait = 0.0
-        self._memory = 0
 
     def add(self, time: float, wait: float, memory: int) -> None:
         """One more batch."""
         self._batches += 1
+        self._ready += wait < _AT_HAND
         self._wait += wait
         self._memory = max(self._memory, memory)
         if self._batches < self._each:
             return
-        self._points.append(Point(time, self._batches, self._wait, self._memory))
-        self._batches, self._wait, self._memory = 0, 0.0, 0
+        self._points.append(Point(time, self._batches, self._ready, self._wait, self._memory))
+        self._forget()
         if len(self._points) >= _MOST:
             pairs = zip(self._points[0::2], self._points[1::2], strict=True)
-            self._points = [
-                Point(b.time, a.batches + b.batches, a.wait + b.wait, max(a.memory, b.memory))
-                for a, b in pairs
-            ]
+            self._points = [join([a, b]) for a, b in pairs]
             self._each *= 2
 
     def points(self) -> list[Point]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from penstock.data._history import Point
+from penstock.data._history import Point, join
 from penstock.insight import _svg
 from penstock.pipeline import StageStats
 from penstock.pipeline._stats import duration, ready
@@ -14,6 +14,7 @@ _WIDTH = 440
 _ROW, _BOX = 66, 48
 _BAR_LEFT, _BAR_RIGHT = 12, 428
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 424, 10, 130
+_SHARES = 60  # points of a curve of shares, at most
 
 
 def size(count: float) -> str:
@@ -66,13 +67,26 @@ def waits(points: Sequence[Point]) -> str:
     return _curve(points, [point.wait / point.batches for point in points], duration)
 
 
+def readiness(points: Sequence[Point]) -> str:
+    """Which share of the batches was at hand when it was asked for, over time."""
+    each = -(-len(points) // _SHARES)
+    groups = [join(points[i : i + each]) for i in range(0, len(points), each)]
+    shares = [one.ready / one.batches for one in groups]
+    return _curve(groups, shares, lambda share: f"{share:.0%}", top=1.0)
+
+
 def memory(points: Sequence[Point]) -> str:
     return _curve(points, [float(point.memory) for point in points], size)
 
 
-def _curve(points: Sequence[Point], values: Sequence[float], words: Callable[[float], str]) -> str:
+def _curve(
+    points: Sequence[Point],
+    values: Sequence[float],
+    words: Callable[[float], str],
+    top: float = 0.0,
+) -> str:
     begin, end = points[0].time, points[-1].time
-    top = max(max(values), 1e-9)
+    top = max(top, max(values), 1e-9)
 
     def x(time: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * (time - begin) / max(end - begin, 1e-9)

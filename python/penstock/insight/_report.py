@@ -55,7 +55,8 @@ def report(path: str, measured: Measured, *, headspace: Headspace | None = None)
     """Writes what a pipeline or a loader has measured of itself as one HTML page.
 
     The page needs no network. It begins with the verdict; then the flow, stage by stage, and what a
-    headspace run has found if one is given. A loader adds waits and memory over time, and errors.
+    headspace run has found if one is given. A loader adds readiness,
+    waits and memory over time, and errors.
 
     >>> import penstock as ps
     >>> from penstock.insight import report
@@ -78,6 +79,7 @@ def page(measured: Measured, headspace: Headspace | None = None) -> str:
         sections.append(_section("Step times", _plot.draw(headspace)))
     history = getattr(measured, "_history", None)
     if history is not None and len(history.points()) > 1:
+        sections.append(_section("Readiness: batches at hand", _charts.readiness(history.points())))
         sections.append(_section("Waiting for a batch", _charts.waits(history.points())))
         sections.append(_section("Memory in use", _charts.memory(history.points())))
     errors = measured.errors() if hasattr(measured, "errors") else []

@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 import penstock as ps
 import pytest
 from penstock import io
-from penstock.data._history import History
+from penstock.data._history import History, join
 from penstock.insight import headspace, report
+from penstock.insight._charts import readiness
 from penstock.pipeline import PipelineBuilder
 
 VOID = {"meta", "br", "rect", "circle", "polyline"}
@@ -62,7 +63,8 @@ def test_the_page_of_a_loader_has_everything(loader, tmp_path):
     page = Page((tmp_path / "report.html").read_text())
     assert {"verdict", "headspace", "stages", "errors"} <= set(page.ids)
     assert page.links == []  # nothing is fetched
-    for words in ("The flow", "Step times", "Waiting for a batch", "Memory in use", "fetch"):
+    charts = ("Step times", "Readiness", "Waiting for a batch", "Memory in use")
+    for words in ("The flow", *charts, "fetch"):
         assert words in page.words
     assert "A perfect loader would save" in page.words
     assert "from_list[9]" in page.words or "sample" in page.words
@@ -90,6 +92,16 @@ def test_before_anything_has_run_there_is_nothing_to_report(loader, tmp_path):
         report(str(tmp_path / "report.html"), loader)
 
 
+def test_readiness_is_the_share_of_batches_at_hand():
+    history = History()
+    for i in range(100):
+        history.add(float(i), 0.0 if i < 75 else 0.5, i)
+    assert join(history.points()) == (99.0, 100, 75, 12.5, 99)
+    drawn = readiness(history.points())
+    assert "100%" in drawn
+    assert "50%" in drawn
+
+
 def test_a_history_stays_small_and_forgets_nothing():
     history = History()
     for i in range(100_000):
@@ -97,6 +109,7 @@ def test_a_history_stays_small_and_forgets_nothing():
     points = history.points()
     assert len(points) < 2048
     assert sum(point.batches for point in points) > 99_000
+    assert sum(point.ready for point in points) == 0  # half a second each
     assert points[-1].wait / points[-1].batches == 0.5
     assert points == sorted(points)
 
