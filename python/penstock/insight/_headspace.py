@@ -41,6 +41,8 @@ class Headspace:
     """Cores that the loader kept busy during real steps."""
     total_steps: int | None = None
     phases: tuple[Phase, ...] = ()
+    starts: float = 0.0
+    """Of `wait`: what each step pays for the starts of epochs."""
 
     @property
     def hours(self) -> float | None:
@@ -70,6 +72,11 @@ class Headspace:
             f"A step takes {duration(self.real)} with the loader and {duration(self.cached)} on "
             f"cached batches; {duration(self.wait)} of it is waiting for a batch.",
         ]
+        if self.starts > 0.03 * self.real:
+            lines.append(
+                f"{duration(self.starts)} of that are the starts of epochs, spread over their "
+                "steps: longer epochs (repeat()) save it."
+            )
         hours = self.hours
         if hours is not None:
             lines.append(f"Over {self.total_steps:,} steps that is {_hours(hours)}.")
@@ -196,6 +203,7 @@ def _conclude(
         ),
         total_steps=total_steps,
         phases=tuple(done),
+        starts=start,
     )
 
 

@@ -99,11 +99,14 @@ def _section(title: str, body: str) -> str:
 
 def _verdict(found: Bottleneck, stages: Sequence[StageStats], headspace: Headspace | None) -> str:
     sink = stages[-1]
-    lines = [f'<p class="verdict" id="verdict">{escape(found.reason)}</p>']
-    lines.append(f'<p class="advice">{escape(found.advice)}</p>')
-    if headspace is not None:
-        words = "<br>".join(escape(line) for line in str(headspace).splitlines())
-        lines.append(f'<p id="headspace">{words}</p>')
+    verdict, more = found.reason, ""
+    if headspace is not None:  # which has compared with the real thing: it has the first word
+        verdict, *rest = str(headspace).splitlines()
+        words = "<br>".join(escape(line) for line in rest)
+        more = f'<p id="headspace">{words}</p><p>{escape(found.reason)}</p>'
+    lines = [f'<p class="verdict" id="verdict">{escape(verdict)}</p>{more}']
+    if headspace is None or found.kind != "consumer":
+        lines.append(f'<p class="advice">{escape(found.advice)}</p>')
     lines.append(
         f'<p class="soft">{sink.items_out:,} items in {sink.elapsed:.1f} s; '
         f"{ready(sink)} of the requests found one waiting.</p>"

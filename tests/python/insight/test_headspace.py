@@ -162,6 +162,15 @@ def test_the_start_of_an_epoch_is_waited_for_too(length):
     assert loader.taken < 3 * 40  # a start that is waited for shows that nothing is in stock
 
 
+def test_starts_of_epochs_are_told_apart():
+    known = phases(real=0.021, cached=0.020, wait=0.001)
+    found = _conclude(known, None, start=0.010)
+    assert found.starts == 0.010
+    assert found.wait == pytest.approx(0.011)
+    assert "10 ms of that are the starts of epochs" in str(found)
+    assert "starts of epochs" not in str(_conclude(known, None, start=0.0001))
+
+
 def test_a_long_epoch_pays_for_its_start_bit_by_bit():
     source = Endless([7] * 4)
     assert source.next() == (7, 0.0)

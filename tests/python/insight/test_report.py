@@ -10,7 +10,7 @@ import penstock as ps
 import pytest
 from penstock import io
 from penstock.data._history import History, join
-from penstock.insight import headspace, report
+from penstock.insight import bottleneck, headspace, report
 from penstock.insight._charts import readiness
 from penstock.pipeline import PipelineBuilder
 
@@ -66,7 +66,11 @@ def test_the_page_of_a_loader_has_everything(loader, tmp_path):
     charts = ("Step times", "Readiness", "Waiting for a batch", "Memory in use")
     for words in ("The flow", *charts, "fetch"):
         assert words in page.words
-    assert "A perfect loader would save" in page.words
+    # Headspace has the first word.
+    assert page.words.index("A perfect loader would save") < page.words.index("The flow")
+    assert page.words.index("A perfect loader") < page.words.index(
+        bottleneck(loader.stats()).reason
+    )
     assert "from_list[9]" in page.words or "sample" in page.words
 
 
