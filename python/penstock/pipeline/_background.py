@@ -13,15 +13,17 @@ class BackgroundTask:
     >>> import asyncio
     >>> from penstock.pipeline import build_pipeline
     >>> from penstock.pipeline.defs import PipelineConfig, SinkConfig, SourceConfig
+    >>> greetings = []
     >>> class Greeter(BackgroundTask):
     ...     async def run(self):
-    ...         print("hello")
+    ...         greetings.append("hello")
     >>> config = PipelineConfig(SourceConfig([1]), [], SinkConfig(1))
     >>> pipeline = build_pipeline(config, num_threads=1, background_tasks=[Greeter])
     >>> with pipeline.auto_stop():
     ...     list(pipeline)
-    hello
     [1]
+    >>> greetings
+    ['hello']
     """
 
     async def run(self) -> None:

@@ -166,6 +166,7 @@ class Loop:
         self._tasks = [task for stage in self._stages for task in stage.start(self._loop)]
         started.set()  # before any code of the user's, which may block the loop
         beside = run_beside(self._background)
+        await asyncio.sleep(0)  # they begin, however soon it is stopped
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if beside:  # they stay until the pipeline is stopped
             await self._stopped.wait()

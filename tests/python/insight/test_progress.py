@@ -113,7 +113,10 @@ def test_after_a_break_it_shows_what_was_received():
 
 def on_a_terminal(program):
     """What it wrote to standard output, which is a file, and to standard error, a terminal."""
-    mine, its = pty.openpty()
+    try:
+        mine, its = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"there are no terminals here: {error}")
     program = "import penstock as ps\nl = ps.from_list(range(20)).batch(4).loader()\n" + program
     process = subprocess.Popen(
         [sys.executable, "-c", program],

@@ -151,7 +151,7 @@ def test_only_stages_with_hooks_leave_the_native_engine():
     pipeline = builder.add_sink().build(num_threads=2, task_hook_factory=hooks)
     with pipeline.auto_stop():
         assert len(list(pipeline)) == 5
-    assert [one.python for one in pipeline.stats()[:-1]] == [True, True, False, True, True]
+    assert len(pipeline._run._loop._stages) == 1
 
 
 def test_calls_with_and_without_hooks_share_the_threads():
