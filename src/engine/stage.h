@@ -148,7 +148,10 @@ struct Stage {
   // tasks that were interrupted are no reason to shorten them.
   static constexpr double kFastNs = 50'000;
   static constexpr int kGrownQueue = 64;
-  bool fast() const noexcept { return steady_ns >= 0 && steady_ns < kFastNs * concurrency; }
+  bool fast() const noexcept {
+    const double ns = lane == 0 ? mean_ns : steady_ns;  // native workers are not held up by a GIL
+    return ns >= 0 && ns < kFastNs * concurrency;
+  }
 
   // Such tasks are over before another thread could be woken up to help.
   bool quick() const noexcept { return mean_ns >= 0 && mean_ns <= kBurstNs / 2; }
