@@ -14,6 +14,7 @@
 #include "formats/open.h"
 #include "formats/tokens/tokens.h"
 #include "leaf.h"
+#include "record_values.h"
 #include "released.h"
 #include "storage/expand.h"
 
@@ -42,12 +43,7 @@ Leaf open_leaf(const std::vector<std::string>& names, const std::string& format,
   options.checksums = checksums;
   options.verify = verify;
   options.mmap = mmap;
-  std::optional<Result<std::shared_ptr<const formats::Records>>> records;
-  {
-    const Released released;
-    records.emplace(formats::open_records(names, options));
-  }
-  return {data::source_of(must(*std::move(records)))};
+  return {data::source_of(opened(names, options))};
 }
 
 // `documents`: for each file the tokens at which documents begin; empty: none.

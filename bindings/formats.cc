@@ -83,12 +83,7 @@ OpenRecords open_records(const std::vector<std::string>& names, std::string_view
   options.threads = threads;
   options.verify = verify;
   options.mmap = mmap;
-  std::optional<Result<std::shared_ptr<const formats::Records>>> records;
-  {
-    const Released released;
-    records.emplace(formats::open_records(names, options));
-  }
-  return {must(*std::move(records))};
+  return {opened(names, options)};
 }
 
 nb::dict read_one(const OpenRecords& opened, std::uint64_t index) {

@@ -1,11 +1,19 @@
-// What records become in Python: texts, and the counts of what was found on the way.
+// Records for Python: opening them, their texts, and the counts of what was found on the way.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "errors.h"
+#include "formats/open.h"
 #include "formats/records.h"
+#include "released.h"
 
 namespace penstock::bindings {
 
@@ -17,6 +25,17 @@ inline nanobind::object checked(PyObject* stolen) {
 inline nanobind::object text_of(std::string_view text) {
   return checked(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
+// Opens them without the GIL.
+inline std::shared_ptr<const formats::Records> opened(const std::vector<std::string>& names,
+                                                      const formats::OpenOptions& options) {
+  std::optional<Result<std::shared_ptr<const formats::Records>>> records;
+  {
+    const Released released;
+    records.emplace(formats::open_records(names, options));
+  }
+  return must(*std::move(records));
 }
 
 inline nanobind::dict as_dict(const formats::Findings& findings) {

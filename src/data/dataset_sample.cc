@@ -5,13 +5,6 @@
 namespace penstock {
 namespace {
 
-const data::Value* find(const data::Row& row, std::string_view name) {
-  for (const data::RowField& field : row.fields) {
-    if (field.name == name) return &field.value;
-  }
-  return nullptr;
-}
-
 template <class To>
 std::optional<To> single(const Tensor& array) {
   if (array.size() != 1 || array.rank() != 0) return std::nullopt;
@@ -48,7 +41,7 @@ std::vector<std::string> Sample::fields() const {
 }
 
 std::optional<RawField> Sample::raw(std::string_view field) const {
-  const data::Value* value = find(*row_, field);
+  const data::Value* value = row_->find(field);
   if (value == nullptr) return std::nullopt;
   const auto* text = std::get_if<data::Text>(value);
   const data::Bytes* bytes = text != nullptr ? text : std::get_if<data::Bytes>(value);
@@ -57,7 +50,7 @@ std::optional<RawField> Sample::raw(std::string_view field) const {
 }
 
 std::optional<std::int64_t> Sample::integer(std::string_view field) const {
-  const data::Value* value = find(*row_, field);
+  const data::Value* value = row_->find(field);
   if (value == nullptr) return std::nullopt;
   if (const auto* whole = std::get_if<std::int64_t>(value)) return *whole;
   if (const auto* flag = std::get_if<bool>(value)) return *flag ? 1 : 0;
@@ -66,7 +59,7 @@ std::optional<std::int64_t> Sample::integer(std::string_view field) const {
 }
 
 std::optional<double> Sample::number(std::string_view field) const {
-  const data::Value* value = find(*row_, field);
+  const data::Value* value = row_->find(field);
   if (value == nullptr) return std::nullopt;
   if (const auto* real = std::get_if<double>(value)) return *real;
   if (const auto* array = std::get_if<Tensor>(value); array != nullptr && array->rank() == 0) {
@@ -79,7 +72,7 @@ std::optional<double> Sample::number(std::string_view field) const {
 }
 
 const Tensor* Sample::array(std::string_view field) const noexcept {
-  const data::Value* value = find(*row_, field);
+  const data::Value* value = row_->find(field);
   return value == nullptr ? nullptr : std::get_if<Tensor>(value);
 }
 

@@ -61,6 +61,9 @@ struct Row {
     }
     return nullptr;
   }
+  const Value* find(std::string_view name) const noexcept {
+    return const_cast<Row*>(this)->find(name);
+  }
   void set(std::string_view name, Value value) {
     if (Value* known = find(name)) {
       *known = std::move(value);

@@ -33,7 +33,9 @@ def test_python_blocks_run_from_top_to_bottom(
         pytest.importorskip("torch", reason="PyTorch is not installed")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    for line, code in blocks(page, "python"):
+    found = blocks(page, "python")
+    assert len(found) == page.read_text().count("```python")  # none is passed over
+    for line, code in found:
         exec(compile("\n" * line + code, page, "exec"), names)
 
 

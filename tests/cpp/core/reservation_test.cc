@@ -212,15 +212,19 @@ TEST(RoomListener, may_end_at_any_moment) {
   for (int round = 0; round < 200; ++round) {
     BufferPool pool;
     std::atomic<bool> stop{false};
+    std::atomic<int> calls{0}, allocated{0};
     std::thread other([&] {
-      while (!stop) (void)pool.allocate(1);
+      for (; !stop; ++allocated) (void)pool.allocate(1);
     });
     {
       auto alive = std::make_unique<std::atomic<int>>(0);
-      auto listener = pool.on_room([&alive] { alive->fetch_add(1); });
+      auto listener = pool.on_room([&] { alive->fetch_add(1), ++calls; });
       while (*alive == 0) std::this_thread::yield();
       listener = RoomListener();
     }  // *alive is gone: a late call would be a use after free
+    const int then = calls, since = allocated;
+    while (allocated < since + 3) std::this_thread::yield();
+    EXPECT_EQ(calls, then);
     stop = true;
     other.join();
   }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,7 +69,8 @@ assert "torch" not in sys.modules
 Mine(range(3))
 assert "torch" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_torch_the_message_says_what_to_do() -> None:
@@ -450,7 +452,10 @@ def test_threads_are_no_worker_processes() -> None:
 
 
 def test_more_threads_than_cores_are_no_reason_to_warn() -> None:
-    PyTorchDataLoader(range(3), num_workers=99)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert lists(PyTorchDataLoader(range(3), num_workers=99)) == [[0], [1], [2]]
+    assert warned == []
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="there is a device")

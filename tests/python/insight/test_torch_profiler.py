@@ -60,4 +60,5 @@ def test_torch_is_not_loaded_for_it():
         "list(ps.from_list(range(9)).map(lambda s: s).batch(2).loader())\n"
         "assert 'torch' not in sys.modules and 'penstock._torch_range' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
