@@ -14,6 +14,7 @@
 #include "errors.h"
 #include "formats/chunked/hdf5/open.h"
 #include "formats/chunked/zarr/open.h"
+#include "formats/npy/remote.h"
 #include "leaf.h"
 #include "released.h"
 
@@ -31,6 +32,11 @@ using formats::chunked::RowOptions;
 Result<std::vector<Array>> arrays_in(const std::string& name, const std::string& format,
                                      const std::vector<std::string>& fields) {
   if (format == "hdf5") return formats::hdf5::open_arrays(name, fields);
+  if (format == "npy") {
+    Result<Array> array = formats::npy::open_remote(name);
+    if (!array) return std::move(array).error();
+    return std::vector<Array>{*std::move(array)};
+  }
   return formats::zarr::open_arrays(name, fields);
 }
 
@@ -125,8 +131,13 @@ void bind_array_leaf(nb::module_& m, nb::class_<Leaf>& leaf) {
   m.def(
       "array_attributes",
       [](const std::string& name, const std::string& format, const std::string& path) {
-        if (format == "hdf5") return must(formats::hdf5::attributes(name, path));
-        return must(formats::zarr::attributes(name, path));
+        std::optional<Result<std::string>> found;
+        {
+          const Released released;
+          found.emplace(format == "hdf5" ? formats::hdf5::attributes(name, path)
+                                         : formats::zarr::attributes(name, path));
+        }
+        return must(*std::move(found));
       },
       "name"_a, "format"_a, "path"_a, "The attributes of an array or group, as JSON.");
 }

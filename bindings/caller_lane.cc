@@ -19,8 +19,8 @@ namespace penstock::bindings {
 namespace {
 constexpr std::int64_t kHoldNs = 100'000;  // how long the GIL is kept from item to item
 
-// How long a caller without work looks for some before it sleeps: after quick tasks it takes turns
-// with the consumer, who needs some microseconds for what it was brought.
+// How long a caller without work looks for some before it sleeps. After quick tasks the consumer,
+// or a stage elsewhere, needs some microseconds for what it was brought.
 constexpr std::int64_t kSpinNs = 3'000;
 constexpr std::int64_t kTurnSpinNs = 50'000;
 
@@ -145,6 +145,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
   engine::Chores chores;
   bool coming = true;  // counted in coming_
   bool was_quick = false;
+  bool patient = false;
   bool look_again = false;
   const auto announce = [&] {
     if (!std::exchange(coming, true)) coming_.fetch_add(1);
@@ -160,7 +161,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
         coming = parking_.retract(place);
       } else {
         const bool looks = std::exchange(look_again, false);
-        coming = parking_.park(place, was_quick ? kTurnSpinNs : kSpinNs, looks ? kLookAgainNs : 0);
+        coming = parking_.park(place, patient ? kTurnSpinNs : kSpinNs, looks ? kLookAgainNs : 0);
       }
       continue;
     }
@@ -176,6 +177,7 @@ void CallerLane::run(Thread& self, unsigned worker) {
     bool more = true;
     while (found) {
       const bool quick = was_quick = look_again = claim.quick;
+      patient = quick && claim.patient;
       const std::int64_t started = claim.started;
       if (!quick) engine->carry_out(chores);
       engine->run(claim, worker);

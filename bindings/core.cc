@@ -57,7 +57,11 @@ void raise(const Error& error) {
     case Code::internal:
       break;
   }
-  PyErr_SetString(type, error.to_string().c_str());
+  // Messages quote what is in files, which need not be text.
+  const std::string text = error.to_string();
+  const nb::object message = nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (message.is_valid()) PyErr_SetObject(type, message.ptr());
   throw nb::python_error();
 }
 

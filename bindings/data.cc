@@ -22,6 +22,7 @@
 #include "leaf.h"
 #include "released.h"
 #include "stats_list.h"
+#include "texts.h"
 #include "tfrecord_specs.h"
 
 namespace nb = nanobind;
@@ -136,7 +137,7 @@ nb::object next_batch(DataRun& run) {
   if (batch == nullptr) return nb::none();
   nb::list errors;
   for (const data::RowError& one : batch->errors) {
-    errors.append(nb::make_tuple(one.position, one.sample, exception_of(one.error),
+    errors.append(nb::make_tuple(one.position, text_of(one.sample), exception_of(one.error),
                                  one.error.code() == Code::io, one.filling, one.replaced));
   }
   const nb::object failure =

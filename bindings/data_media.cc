@@ -21,7 +21,7 @@ namespace {
 
 void add_video(PlanBuilder& plan, std::string field, const ImageRequest& request,
                std::int64_t frames, const std::string& sampling, std::int64_t stride,
-               std::uint32_t ordinal, int stream, int threads, std::string numbers,
+               std::uint32_t ordinal, int stream, int threads, bool keep_index, std::string numbers,
                std::string damaged, const std::optional<Finish>& finish) {
   static const std::map<std::string_view, data::Sampling> samplings = {
       {"uniform", data::Sampling::uniform},
@@ -33,6 +33,7 @@ void add_video(PlanBuilder& plan, std::string field, const ImageRequest& request
   work.options.stream = stream;
   work.options.ffmpeg_threads = threads;
   work.options.max_pixels = request.options.max_pixels;
+  if (keep_index) work.options.keep_index = IndexFile::keep;
   work.paint.crop = request.crop;
   work.paint.mode = request.options.mode;
   work.rotate = request.options.apply_orientation;
@@ -112,7 +113,7 @@ void add_ops(PlanBuilder& plan, std::string field, std::vector<NativeOp> ops,
 
 void bind_data_media(nb::module_& m) {
   m.def("add_video_step", &add_video, "plan"_a, "field"_a, "request"_a, "frames"_a, "sampling"_a,
-        "stride"_a, "ordinal"_a, "stream"_a, "threads"_a, "numbers"_a, "damaged"_a,
+        "stride"_a, "ordinal"_a, "stream"_a, "threads"_a, "keep_index"_a, "numbers"_a, "damaged"_a,
         "finish"_a.none(), "Frames of a clip; see penstock.data.Dataset.decode_video.");
   m.def("add_audio_step", &add_audio, "plan"_a, "field"_a, "options"_a, "random_start"_a,
         "ordinal"_a, "rate"_a, "Samples of a file; see penstock.data.Dataset.decode_audio.");

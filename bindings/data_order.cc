@@ -3,9 +3,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <tuple>
 
 #include "data/cache.h"
 #include "data_run.h"
@@ -17,6 +19,7 @@
 #include "record_values.h"
 #include "released.h"
 #include "storage/expand.h"
+#include "texts.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -36,23 +39,33 @@ std::uint64_t checked_position(const Order& order, std::uint64_t position) {
 namespace {
 
 Leaf open_leaf(const std::vector<std::string>& names, const std::string& format,
-               const std::vector<std::string>& fields, bool checksums, bool verify, bool mmap) {
+               const std::vector<std::string>& fields, bool checksums, bool verify, bool mmap,
+               std::uint64_t max_member) {
   formats::OpenOptions options;
   options.format = must(formats::format_named(format));
   options.fields = fields;
   options.checksums = checksums;
   options.verify = verify;
   options.mmap = mmap;
+  options.max_member = max_member;
   return {data::source_of(opened(names, options))};
 }
+
+using PlaceableWords = std::tuple<std::size_t, std::string, std::vector<std::int64_t>>;
 
 // `documents`: for each file the tokens at which documents begin; empty: none.
 Leaf token_leaf(const std::vector<std::string>& names, const std::string& dtype,
                 std::uint64_t window, std::uint64_t stride,
-                std::vector<std::vector<std::uint64_t>> documents) {
-  formats::tokens::Options options{must(dtype_named(dtype)), window, stride, std::move(documents)};
+                std::vector<std::vector<std::uint64_t>> documents, std::int64_t pad) {
+  formats::tokens::Options options{must(dtype_named(dtype)), window, stride, std::move(documents),
+                                   pad};
   const std::vector<std::string> paths = must(storage::expand(names));
-  return {data::source_of(must(formats::tokens::open(paths, std::move(options))))};
+  std::optional<Result<std::shared_ptr<const formats::Records>>> opened;
+  {
+    const Released released;
+    opened.emplace(formats::tokens::open(paths, std::move(options)));
+  }
+  return {data::source_of(must(*std::move(opened)))};
 }
 
 Leaf array_leaf(const nb::dict& arrays, std::uint64_t window, std::uint64_t stride) {
@@ -138,10 +151,10 @@ void bind_order_class(nb::module_& m) {
 
 void bind_leaf_class(nb::module_& m) {
   nb::class_<Leaf> leaf(m, "Leaf", "Records of one source.");
-  leaf.def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a,
-                  "verify"_a = true, "mmap"_a = false)
+  leaf.def_static("open", &open_leaf, "names"_a, "format"_a, "fields"_a, "checksums"_a, "verify"_a,
+                  "mmap"_a, "max_member"_a)
       .def_static("open_tokens", &token_leaf, "names"_a, "dtype"_a, "window"_a, "stride"_a,
-                  "documents"_a)
+                  "documents"_a, "pad"_a)
       .def_static("open_npy", &npy_leaf, "path"_a, "window"_a = 0, "stride"_a = 1)
       .def_static("of_arrays", &array_leaf, "arrays"_a, "window"_a = 0, "stride"_a = 1,
                   nb::sig("def of_arrays(arrays: dict[str, typing.Any], window: int = 0, stride: "
@@ -168,12 +181,29 @@ void bind_leaf_class(nb::module_& m) {
           },
           "What cached() keeps.")
       .def("__len__", [](const Leaf& leaf) { return leaf.source->size(); })
-      .def_prop_ro("fields", [](const Leaf& leaf) { return leaf.source->fields(); })
+      .def_prop_ro(
+          "fields",
+          [](const Leaf& leaf) {
+            nb::list names;
+            for (const std::string& name : leaf.source->fields()) names.append(text_of(name));
+            return names;
+          },
+          nb::sig("def fields(self) -> list[str]"))
+      .def_prop_ro(
+          "placeable",
+          [](const Leaf& leaf) {
+            std::vector<PlaceableWords> all;
+            for (const formats::Placeable& one : leaf.source->placeable()) {
+              all.emplace_back(one.field, std::string(name_of(one.dtype)), one.shape);
+            }
+            return all;
+          },
+          "(number of the field, dtype, shape) of those that may go straight into a batch.")
       .def_prop_ro("digest", [](const Leaf& leaf) { return leaf.source->digest(); })
       .def_prop_ro("mean_bytes", [](const Leaf& leaf) { return leaf.source->mean_bytes(); })
       .def(
-          "name", [](const Leaf& leaf, std::uint64_t i) { return leaf.source->name(i); },
-          "record"_a);
+          "name", [](const Leaf& leaf, std::uint64_t i) { return text_of(leaf.source->name(i)); },
+          "record"_a, nb::sig("def name(self, record: int) -> str"));
   bind_array_leaf(m, leaf);
   bind_table_leaf(leaf);
 }

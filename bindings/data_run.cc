@@ -10,6 +10,7 @@
 #include "engine/clock.h"
 #include "engine/fork.h"
 #include "errors.h"
+#include "texts.h"
 
 namespace nb = nanobind;
 
@@ -166,7 +167,7 @@ int PlanBuilder::call_threads() const {
 nb::dict columns_of(data::Batch& batch) {
   nb::dict all;
   for (data::Column& column : batch.columns) {
-    all[nb::str(column.name.data(), column.name.size())] = to_python(column);
+    all[text_of(column.name)] = to_python(column);
   }
   batch.columns.clear();
   return all;

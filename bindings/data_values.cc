@@ -10,6 +10,7 @@
 #include "json_value.h"
 #include "python_value.h"
 #include "tensor_export.h"
+#include "texts.h"
 
 namespace nb = nanobind;
 
@@ -64,39 +65,39 @@ nb::object view_of(const Bytes& bytes) {
 }
 
 // Views of records that share blocks of memory: slices of one view of the block, which are cheaper
-// than views of their own. The memory is the user's from now on.
+// than views of their own. A block that is met once has no such view.
 class SharedViews {
  public:
   nb::object view_of(const Bytes& bytes) {
-    const bool shared = bytes.memory && bytes.bytes.size() < bytes.memory.size() / 4;
-    if (bytes.owner || bytes.bytes.empty() || !shared) {
-      bytes.memory.give_to_user();
-      return bindings::view_of(bytes);
-    }
+    const bool small = bytes.memory && bytes.bytes.size() < bytes.memory.size() / 4;
+    const nb::object* all = small && !bytes.owner ? whole(bytes.memory) : nullptr;
+    if (all == nullptr || bytes.bytes.empty()) return bindings::view_of(bytes);
     const auto offset = static_cast<Py_ssize_t>(bytes.bytes.data() - bytes.memory.data());
     const auto size = static_cast<Py_ssize_t>(bytes.bytes.size());
     const nb::object first = checked(PyLong_FromSsize_t(offset));
     const nb::object last = checked(PyLong_FromSsize_t(offset + size));
     const nb::object slice = checked(PySlice_New(first.ptr(), last.ptr(), nullptr));
-    return checked(PyObject_GetItem(whole(bytes.memory).ptr(), slice.ptr()));
+    return checked(PyObject_GetItem(all->ptr(), slice.ptr()));
   }
 
  private:
   struct Known {
     const std::byte* block = nullptr;
-    nb::object view;
+    nb::object view;  // made when the block is met again
   };
 
   // Neighbours in a batch lie in one of a few blocks: one per shard of a group that was read.
-  const nb::object& whole(const Buffer& memory) {
-    for (const Known& one : known_) {
-      if (one.block == memory.data()) return one.view;
+  const nb::object* whole(const Buffer& memory) {
+    for (Known& one : known_) {
+      if (one.block != memory.data()) continue;
+      if (!one.view.is_valid()) {
+        one.view =
+            checked(PyMemoryView_FromObject(nb::cast(ByteView{memory, memory.bytes()}).ptr()));
+      }
+      return &one.view;
     }
-    memory.give_to_user();
-    Known& one = known_[next_++ % known_.size()];
-    one = {memory.data(),
-           checked(PyMemoryView_FromObject(nb::cast(ByteView{memory, memory.bytes()}).ptr()))};
-    return one.view;
+    known_[next_++ % known_.size()] = {memory.data(), {}};
+    return nullptr;
   }
 
   std::array<Known, 8> known_;
@@ -105,9 +106,7 @@ class SharedViews {
 
 nb::object text_of(const Text& text) {
   if (text.owner) return held(text.owner);
-  const std::string_view all = text.text();
-  return checked(
-      PyUnicode_DecodeUTF8(all.data(), static_cast<Py_ssize_t>(all.size()), "surrogateescape"));
+  return bindings::text_of(text.text());
 }
 
 std::optional<DType> dtype_of(const Py_buffer& view) {
@@ -157,6 +156,12 @@ std::optional<DType> dtype_of(const Py_buffer& view) {
 bool is_bytes_like(nb::handle object) {
   return PyBytes_Check(object.ptr()) || PyByteArray_Check(object.ptr()) ||
          PyMemoryView_Check(object.ptr());
+}
+
+// NumPy shows dates and times as bytes.
+bool is_time(nb::handle object) {
+  const std::string_view type = Py_TYPE(object.ptr())->tp_name;
+  return type == "numpy.datetime64" || type == "numpy.timedelta64";
 }
 
 void give(const Tensor& tensor) {
@@ -235,7 +240,7 @@ nb::object to_python(const data::Value& value) {
 nb::dict to_python(const data::Row& row) {
   nb::dict sample;
   for (const data::RowField& field : row.fields) {
-    sample[nb::str(field.name.data(), field.name.size())] = to_python(field.value);
+    sample[text_of(field.name)] = to_python(field.value);
   }
   return sample;
 }
@@ -272,6 +277,7 @@ data::Value to_value(nb::handle object) {
     PyBuffer_Release(&view);
     return Bytes{bytes, Buffer(), hold_memory(object)};
   }
+  if (is_time(object)) return hold(object);
   if (PyObject_CheckBuffer(raw)) {
     if (std::optional<Tensor> array = to_tensor(object)) return *std::move(array);
     return hold(object);
@@ -309,6 +315,13 @@ nb::object to_python(data::Column& column) {
   }
   auto& values = std::get<std::vector<data::Value>>(column.values);
   nb::object all = checked(PyList_New(static_cast<Py_ssize_t>(values.size())));
+  std::vector<Buffer> memory;
+  memory.reserve(values.size());
+  for (const data::Value& value : values) {
+    if (const auto* bytes = std::get_if<Bytes>(&value)) memory.push_back(bytes->memory);
+  }
+  Buffer::give_to_user(memory);
+  memory.clear();
   SharedViews views;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Bytes* bytes = std::get_if<Bytes>(&values[i]);

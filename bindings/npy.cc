@@ -143,7 +143,8 @@ nb::bytes read_raw(const RawRows& raw, std::uint64_t first, std::uint64_t count)
   Status outcome;
   {
     const Released released;
-    rows.read({&first, 1}, count, memory.bytes().first(size), {&outcome, 1});
+    std::byte* const to = memory.data();
+    rows.read({&first, 1}, count, {&to, 1}, {&outcome, 1});
   }
   if (!outcome.ok()) raise(std::move(outcome).error());
   return nb::bytes(memory.data(), size);

@@ -146,6 +146,7 @@ Aggregation aggregate_with(Kept aggregator, bool drop_last) {
   return {[aggregator, call](Context& ctx) {
             PyValue input(to_python(ctx.item()));
             if (input.get() == nullptr) return python_failure(ctx, nullptr);
+            const InProgress noted(input.get());
             PyObject* result = call(aggregator, "accumulate", input.get());
             return answer(ctx, result, input.get(), Step::done, true);
           },
@@ -163,6 +164,7 @@ StepFunction choose_path(Kept router, int paths) {
   return [router = std::move(router), paths](Context& ctx) {
     PyValue input(to_python(ctx.item()));
     if (input.get() == nullptr) return python_failure(ctx, nullptr);
+    const InProgress noted(input.get());
     PyValue answer(PyObject_CallOneArg(router->get(), input.get()));
     if (answer.get() == nullptr) return python_failure(ctx, input.get(), true);
     const long path = PyLong_AsLong(answer.get());

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,17 +13,13 @@
 #include "formats/open.h"
 #include "formats/records.h"
 #include "released.h"
+#include "texts.h"
 
 namespace penstock::bindings {
 
 inline nanobind::object checked(PyObject* stolen) {
   if (stolen == nullptr) throw nanobind::python_error();
   return nanobind::steal(stolen);
-}
-
-inline nanobind::object text_of(std::string_view text) {
-  return checked(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
 // Opens them without the GIL.

@@ -54,6 +54,13 @@ nb::object read(const storage::Source& file, std::uint64_t offset, std::uint64_t
   return bytes;
 }
 
+// libcurl's version, or None and why it cannot be used.
+nb::tuple curl() {
+  const Result<std::string> version = storage::curl_library();
+  if (!version) return nb::make_tuple(nb::none(), version.error().message());
+  return nb::make_tuple(*version, nb::none());
+}
+
 }  // namespace
 
 void bind_storage(nb::module_& m) {
@@ -80,7 +87,8 @@ void bind_storage(nb::module_& m) {
       "name"_a, "offset"_a, "size"_a,
       nb::sig("def read_range(name: str, offset: int, size: int) -> bytes"),
       "See penstock.io.read_range.");
-  m.def("curl", &storage::curl_library, "libcurl and what it was built with, with their versions.");
+  m.def("curl", &curl, nb::sig("def curl() -> tuple[str | None, str | None]"),
+        "libcurl and what it was built with, with their versions, or why there is none.");
 }
 
 }  // namespace penstock::bindings

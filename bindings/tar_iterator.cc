@@ -184,7 +184,7 @@ void bind_tar_iterator(nb::module_& m) {
       .def(
           "__iter__", [](nb::handle self) { return self; },
           nb::sig("def __iter__(self) -> TarIterator"))
-      .def("__next__", &TarIterator::next, nb::sig("def __next__(self) -> dict[str, object]"))
+      .def("__next__", &TarIterator::next, nb::sig("def __next__(self) -> dict[str, typing.Any]"))
       .def("findings", &TarIterator::findings, nb::sig("def findings(self) -> dict[str, int]"),
            "What was passed over, damaged or missing so far.");
   m.def("iter_tar", &iter_tar, "source"_a, "fields"_a, "max_member"_a, "errors"_a.none(),

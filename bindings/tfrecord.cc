@@ -25,6 +25,7 @@
 #include "formats/tfrecord/example.h"
 #include "formats/tfrecord/writer.h"
 #include "released.h"
+#include "texts.h"
 #include "tfrecord_specs.h"
 
 namespace nb = nanobind;
@@ -71,8 +72,7 @@ class TFRecordIterator {
       if (!entry.error) return value_of(entry);
       const Error error = *std::exchange(entry.error, std::nullopt);
       if (errors_.is_none()) raise(error);
-      const std::string text = error.to_string();
-      errors_.attr("append")(nb::str(text.data(), text.size()));
+      errors_.attr("append")(text_of(error.to_string()));
     }
   }
 
@@ -271,7 +271,14 @@ void bind_tfrecord(nb::module_& m) {
         "See penstock.io.iter_tfrecord.");
   m.def(
       "tfrecord_is_packed",
-      [](const std::vector<std::string>& names) { return must(tfrecord::is_packed(names)); },
+      [](const std::vector<std::string>& names) {
+        std::optional<Result<bool>> packed;
+        {
+          const Released released;
+          packed.emplace(tfrecord::is_packed(names));
+        }
+        return must(*std::move(packed));
+      },
       "names"_a, "Is one of these files compressed?");
   m.def("infer_example", &infer_example, "record"_a,
         nb::sig("def infer_example(record: typing.Any) -> list[tuple[str, str]]"),

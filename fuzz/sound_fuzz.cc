@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Result<Audio> part = load_audio(bytes, {.start = kStart, .duration = kDuration});
   if (part) {
     const double rate = part->sample_rate;
-    const std::int64_t first = std::llround(kStart * rate);
-    const std::int64_t most = std::llround((kStart + kDuration) * rate) - first;
+    const std::int64_t first = std::llrint(kStart * rate);
+    const std::int64_t most = std::llrint((kStart + kDuration) * rate) - first;
     const std::int64_t count = part->samples.shape()[1];
     if (count > most) std::abort();
     if (is_fine(whole) && is_fine(part) && whole->sample_rate == part->sample_rate &&

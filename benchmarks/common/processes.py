@@ -33,6 +33,12 @@ def tree_cpu(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def read_from_disk() -> int:
+    """Bytes that this process has had disks read for it."""
+    with open("/proc/self/io") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("read_bytes"))
+
+
 def tree_memory(pid: int) -> int:
     pages = 0
     for one in descendants(pid):

@@ -47,7 +47,7 @@ File read(const std::filesystem::path& path) {
 }
 
 File made(std::int64_t width, std::int64_t height, ImageFormat format) {
-  const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../tests/data/images";
+  const auto folder = std::filesystem::path("tests/data/images");
   CropResize plan;
   plan.out_width = width, plan.out_height = height, plan.filter = Filter::lanczos;
   Pixels pixels;

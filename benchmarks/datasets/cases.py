@@ -35,8 +35,8 @@ CASES = {
     "raw": Case(
         "Raw samples of 65 KB images and labels, sequential",
         "10 times webdataset, 2 times DALI, not behind SPDL",
-        "images",
-        12,
+        "raw",
+        6,
         {
             "penstock loader": Contender("raw.penstock"),
             "penstock loader, mmap": Contender("raw.penstock_mapped", note="bytes untouched"),

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 SHARDS = 4
 SMALL = 200_000  # records of 1 KB
+TIMES = 4  # each photograph in the shards for raw reading, so that an epoch is no matter of 15 ms
 
 
 def make(folder: Path, pictures: list[str]) -> None:
@@ -23,11 +24,12 @@ def make(folder: Path, pictures: list[str]) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(0)
-    photographs = (
-        (f"{i:06}", {"jpg": Path(path).read_bytes(), "cls": b"%d" % (i % 1000)})
-        for i, path in enumerate(pictures)
-    )
-    write(folder, "images", photographs, len(pictures))
+    for name, times in (("images", 1), ("raw", TIMES)):
+        photographs = (
+            (f"{i:06}", {"jpg": Path(path).read_bytes(), "cls": b"%d" % (i % 1000)})
+            for i, path in enumerate(pictures * times)
+        )
+        write(folder, name, photographs, len(pictures) * times)
     records = ((f"{i:08}", {"bin": rng.randbytes(1024)}) for i in range(SMALL))
     write(folder, "small", records, SMALL)
     stamp.write_text(json.dumps({"version": VERSION}))

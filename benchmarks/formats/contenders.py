@@ -79,7 +79,7 @@ def penstock_random(folder: Path, mmap: bool = False) -> Parts:
         got = records[batch]
         return len(got), number_of(got[0])
 
-    yield from on_two_threads(work, random_batches(400_000))
+    yield from on_two_threads(work, random_batches(800_000))
 
 
 def penstock_random_mapped(folder: Path) -> Parts:
@@ -91,7 +91,7 @@ def array_record_random(folder: Path) -> Parts:
 
     options = "readahead_buffer_size:0,max_parallelism:2"
     reader = ArrayRecordReader(str(files.make_array_record(folder)), options)
-    batches = random_batches(400_000)
+    batches = random_batches(800_000)
     yield 0, 0
     for batch in batches:
         got = reader.read(batch)
@@ -102,18 +102,37 @@ def array_record_random(folder: Path) -> Parts:
 
 
 def npy(folder: Path, load: Callable[[str], Any]) -> Parts:
-    paths = [str(folder / f"{i:03}.npy") for i in range(files.ARRAYS)] * 20
+    """A job is ten files, as a batch of DALI's is: a future for each file would be measured too."""
+    paths = [str(folder / f"{i:03}.npy") for i in range(files.ARRAYS)] * 60
 
-    def work(path: str) -> tuple[int, int]:
-        return 1, int(np.asarray(load(path))[0, 0, 0])
+    def work(some: list[str]) -> tuple[int, int]:
+        return len(some), sum(int(np.asarray(load(path))[0, 0, 0]) for path in some)
 
-    yield from on_two_threads(work, paths)
+    yield from on_two_threads(work, [paths[i : i + 10] for i in range(0, len(paths), 10)])
 
 
 def penstock_npy(folder: Path) -> Parts:
     from penstock import io
 
     yield from npy(folder, io.load_npy)
+
+
+def preadv_npy(folder: Path) -> Parts:
+    """What the system takes to read, into memory that each thread uses again: no array is made."""
+    import os
+    import threading
+
+    own = threading.local()
+
+    def load(path: str) -> Any:
+        if not hasattr(own, "buffer"):
+            own.buffer = bytearray(700_000)
+        file = os.open(path, os.O_RDONLY)
+        os.preadv(file, [own.buffer], 0)
+        os.close(file)
+        return np.frombuffer(own.buffer, np.float32, 1, 128).reshape(1, 1, 1)
+
+    yield from npy(folder, load)
 
 
 def numpy_npy(folder: Path) -> Parts:
@@ -137,7 +156,7 @@ def window_starts(batches: int) -> Any:
 def memmap_loop(folder: Path) -> Parts:
     tokens = np.memmap(folder / "tokens.bin", np.uint16, "r")
     yield 0, 0
-    for starts in window_starts(300):
+    for starts in window_starts(3000):
         batch = np.stack([tokens[s : s + files.WINDOW].astype(np.int64) for s in starts])
         yield batch.size, 0
 
@@ -146,7 +165,7 @@ def sliding_view(folder: Path) -> Parts:
     tokens = np.memmap(folder / "tokens.bin", np.uint16, "r")
     windows = np.lib.stride_tricks.sliding_window_view(tokens, files.WINDOW)
     yield 0, 0
-    for starts in window_starts(2000):
+    for starts in window_starts(20_000):
         yield windows[starts].astype(np.int64).size, 0
 
 
@@ -154,24 +173,30 @@ def penstock_tokens(folder: Path) -> Parts:
     import penstock as ps
 
     ds = ps.open(folder / "tokens.bin", format="tokens", window=files.WINDOW, stride=1)
-    ds = ds.shuffle(seed=2).take(32 * 4000)
+    ds = ds.shuffle(seed=2).take(32 * 40_000)
     yield 0, 0
-    for batch in ds.batch(32).loader(threads=2):
+    for batch in ds.batch(32).loader(threads=2, prefetch=4):
         yield batch["tokens"].size, 0
 
 
 # ---- TFRecord of images: Examples parsed, from front to back
 
 
-def penstock_images(folder: Path) -> Parts:
+def penstock_images(folder: Path, mmap: bool = False) -> Parts:
     import penstock as ps
 
     fields = {"image": "bytes", "label": "int64"}
-    loader = ps.open(folder / "images.tfrecord", fields=fields).batch(100).loader(threads=2)
+    ds = ps.open(folder / "images.tfrecord", fields=fields, mmap=mmap)
+    loader = ds.batch(100).loader(threads=2)
     yield 0, 0
     for _ in range(5):
         for batch in loader:
             yield len(batch["image"]), int(batch["label"].sum())
+
+
+def penstock_images_mapped(folder: Path) -> Parts:
+    """DALI maps files, too, unless it is told not to."""
+    yield from penstock_images(folder, mmap=True)
 
 
 def tf_images(folder: Path) -> Parts:
@@ -206,7 +231,7 @@ def dali_npy(folder: Path) -> Parts:
     paths = [str(folder / f"{i:03}.npy") for i in range(files.ARRAYS)]
     graph = dali_graph(lambda: fn.readers.numpy(files=paths), 10)
     yield 0, 0
-    for _ in range(20 * files.ARRAYS // 10):
+    for _ in range(60 * files.ARRAYS // 10):
         (arrays,) = graph.run()
         yield len(arrays), sum(int(arrays.at(i)[0, 0, 0]) for i in range(len(arrays)))
 

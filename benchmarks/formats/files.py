@@ -10,6 +10,7 @@ TABLE_ROWS = 4_000_000
 VECTORS = 60_000
 TOKENS, WINDOW = 50_000_000, 2048
 IMAGES, IMAGE_BYTES = 3000, 65_000
+MEMBERS, MEMBER_BYTES = 100_000, 106_496  # of the large tar: 10.7 GB
 ROWS, ROW_SHAPE, CHUNK_ROWS, SHARD_ROWS = 12_288, (32, 32, 3), 32, 1024  # float32: 12 KB a row
 
 
@@ -36,6 +37,22 @@ def make(folder: Path) -> None:
             np.save(folder / f"{i:03}.npy", np.full(ARRAY_SHAPE, i, np.float32))
     if not (folder / "tokens.bin").exists():
         (np.arange(TOKENS) % 50_257).astype(np.uint16).tofile(folder / "tokens.bin")
+
+
+def make_large_tar(folder: Path) -> Path:
+    """Headers of a tar of 10 GB, and holes where the members would be."""
+    import tarfile
+
+    path = folder / "large.tar"
+    if not path.exists():
+        with open(path, "wb") as file:
+            for i in range(MEMBERS):
+                member = tarfile.TarInfo(f"{i:06}.jpg")
+                member.size = MEMBER_BYTES
+                file.seek(i * (MEMBER_BYTES + 512))
+                file.write(member.tobuf(tarfile.USTAR_FORMAT))
+            file.truncate(MEMBERS * (MEMBER_BYTES + 512) + 1024)
+    return path
 
 
 def make_array_record(folder: Path) -> Path:

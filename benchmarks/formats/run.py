@@ -8,6 +8,7 @@ the number of things, and where there is one a sum over what they hold.
 
 import json
 import os
+import statistics
 import sys
 import time
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from common.command import options
 from common.peers import PEERS, ROOT, install, machine
-from common.processes import spawn, tree_cpu
+from common.processes import read_from_disk, spawn, tree_cpu
 from common.turns import table, take_turns
 
 HERE = Path(__file__).resolve().parent
@@ -67,6 +68,7 @@ CASES = {
             "numpy.load": ("numpy_npy", ""),
             "SPDL load_npy": ("spdl_npy", "images/spdl"),
             "DALI, batches of 10": ("dali_npy", "images/dali"),
+            "bytes only: os.preadv into one buffer": ("preadv_npy", ""),
         },
     ),
     "tokens": Case(
@@ -85,6 +87,7 @@ CASES = {
         "images",
         {
             "Penstock loader, two threads": ("penstock_images", ""),
+            "the same with mmap=True": ("penstock_images_mapped", ""),
             "tf.data, parse_example": ("tf_images", "images/tf"),
             "DALI, batches of 100": ("dali_images", "images/dali"),
         },
@@ -147,28 +150,80 @@ CASES = {
             "pyarrow dataset scanner, two threads": ("scanner_parquet_wide", ""),
         },
     ),
+    "cold-images": Case(
+        "TFRecord of 65 KB images, out of the system's cache before each pass",
+        "the disk is kept busy",
+        "images",
+        {
+            "Penstock loader, in order": ("penstock_images_cold", ""),
+            "Penstock loader, shuffled": ("penstock_images_shuffled_cold", ""),
+            "the loader in order, warm": ("penstock_images_warm", ""),
+            "the loader shuffled, warm": ("penstock_images_shuffled_warm", ""),
+            "tf.data, in order": ("tf_images_cold", "images/tf"),
+            "plain reads of 1 MB": ("plain_images", ""),
+            "plain reads of 65 KB at random": ("plain_images_shuffled", ""),
+        },
+    ),
+    "cold-zarr": Case(
+        "Zarr 3, zstd in shards, out of the system's cache before each pass",
+        "cold reads and unpacking at the same time",
+        "rows",
+        {
+            "Penstock loader, in order": ("penstock_zarr_cold", ""),
+            "the loader in order, warm": ("penstock_zarr_warm", ""),
+            "plain reads of 1 MB": ("plain_zarr", ""),
+        },
+    ),
+    "cold-hdf5": Case(
+        "HDF5, gzip and shuffle, out of the system's cache before each pass",
+        "cold reads and unpacking at the same time",
+        "rows",
+        {
+            "Penstock loader, in order": ("penstock_hdf5_cold", ""),
+            "the loader in order, warm": ("penstock_hdf5_warm", ""),
+            "plain reads of 1 MB": ("plain_hdf5", ""),
+        },
+    ),
+    "tar-index": Case(
+        "the index of a tar of 10.7 GB, headers only",
+        "at the speed of reading the headers",
+        "headers",
+        {
+            "Penstock, opened for the first time": ("penstock_index", ""),
+            "the same, headers out of the system's cache": ("penstock_index_cold", ""),
+            "os.pread of headers at known places": ("known_headers", ""),
+            "a loop over headers in Python": ("python_headers", ""),
+            "that loop, headers out of the system's cache": ("python_headers_cold", ""),
+        },
+    ),
 }
 
 
 def measure_here(function: str) -> None:
     import arrays
+    import cold
     import contenders
     import tables
 
-    module = next(one for one in (arrays, tables, contenders) if hasattr(one, function))
+    module = next(one for one in (arrays, tables, cold, contenders) if hasattr(one, function))
     parts = getattr(module, function)(FILES)
     next(parts)
-    begun, cpu = time.perf_counter(), tree_cpu(os.getpid())
+    begun, cpu, disk = time.perf_counter(), tree_cpu(os.getpid()), read_from_disk()
     count = total = 0
     for things, number in parts:
         count += things
         total += number
     ended, cpu_ended = time.perf_counter(), tree_cpu(os.getpid())
-    print(
-        json.dumps(
-            {"seconds": ended - begun, "cpu": cpu_ended - cpu, "count": count, "total": total}
-        )
-    )
+    turn = {"seconds": ended - begun, "cpu": cpu_ended - cpu, "count": count, "total": total}
+    print(json.dumps({**turn, "disk": read_from_disk() - disk}))
+
+
+def from_disk(turns: list[dict[str, Any]]) -> str:
+    """What came from the disk, and how quickly, in words; nothing if that was little."""
+    rates = [one["disk"] / one["seconds"] / 1e6 for one in turns]
+    if not rates or statistics.median(one["disk"] for one in turns) < 10e6:
+        return ""
+    return f"{statistics.median(rates):,.0f} MB/s from the disk"
 
 
 def run(key: str, rounds: int) -> None:
@@ -183,8 +238,9 @@ def run(key: str, rounds: int) -> None:
     totals = {name: {one["total"] for one in taken} for name, taken in turns.items() if taken}
     agreed = next(iter(totals.values()), set())
     checks = {name: "as ours" if got == agreed else f"OTHER: {got}" for name, got in totals.items()}
+    notes = {name: from_disk(taken) for name, taken in turns.items()}
     print(f"\n### {case.title}\n\nWanted: {case.wanted}.\n")
-    table(case.things, turns, next(iter(case.contenders)), {}, checks)
+    table(case.things, turns, next(iter(case.contenders)), notes, checks)
     for name, why in missing.items():
         print(f"\n{name}: no figure: {why}")
     sys.stdout.flush()

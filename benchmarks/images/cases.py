@@ -27,6 +27,7 @@ CONTENDERS = {
     "torch workers + OpenCV": Contender("contenders.torch_opencv", "images/cv", "torch"),
     "torch workers + Pillow": Contender("contenders.torch_pillow", note="antialiased"),
     "SPDL": Contender("frameworks.spdl", "images/spdl", "spdl"),
+    "FFCV": Contender("frameworks.ffcv", "images/ffcv", "ffcv"),
     "Pillow": Contender("alone.pillow", package="pillow"),
     "pillow-simd": Contender("alone.pillow", "images/pillow-simd", "pillow-simd"),
     "OpenCV": Contender("alone.opencv", "images/cv", "opencv-python-headless"),
@@ -38,6 +39,18 @@ REQUIREMENTS = {
     "dali": ["nvidia-dali-cuda130==2.4.0"],
     "cv": ["opencv-python-headless==5.0.0.93", "simplejpeg==1.9.0"],
     "spdl": ["spdl==0.8.0", "spdl-io==0.8.0"],
+    # Built here, which needs the development files of OpenCV. Torch is there already.
+    "ffcv": [
+        "--no-deps",
+        "ffcv==1.0.2",
+        "numba==0.68.1",
+        "llvmlite==0.50.0",
+        "opencv-python-headless==5.0.0.93",
+        "assertpy==1.1",
+        "fastargs==1.2.0",
+        "pytorch-pfn-extras==0.9.0",
+        "terminaltables==3.1.10",
+    ],
     "pillow-simd": ["pillow-simd==12.1.1.post0"],
 }
 LOADERS = [
@@ -54,6 +67,7 @@ LOADERS = [
     "torch workers + Pillow",
     "SPDL",
 ]
+CROPPERS = [*LOADERS, "FFCV"]  # it has no plain resize
 
 
 @dataclass(frozen=True)
@@ -73,12 +87,14 @@ CASES = {
         "1.4 times the best peer (exact=False), 1.25 times (exact=True)",
         {"kind": "random", "pictures": "small", "batch": 256},
         3072,
+        CROPPERS,
     ),
     "float": Case(
         "The same, float32 NCHW normalised",
         "2 times the best peer",
         {"kind": "random", "pictures": "small", "batch": 256, "float32": True},
         3072,
+        CROPPERS,
     ),
     "centre": Case(
         "Resize to 256 and centre crop 224, uint8 NHWC, batches of 256",

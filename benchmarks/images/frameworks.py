@@ -1,10 +1,11 @@
-"""Contenders that are frameworks of their own: mlx-data, tf.data, DALI and SPDL."""
+"""Contenders that are frameworks of their own: mlx-data, tf.data, DALI, SPDL and FFCV."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,3 +187,48 @@ def spdl(pictures: Sequence[Picture], work: Work) -> Iterator[Any]:
                 yield waiting.pop(0).result()
         for one in waiting:
             yield one.result()
+
+
+def ffcv(pictures: Sequence[Picture], work: Work) -> Iterator[Any]:
+    """From a file of its own, with the pictures as JPEGs again. Draws its own crops."""
+    from ffcv.fields import RGBImageField
+    from ffcv.fields.decoders import RandomResizedCropRGBImageDecoder
+    from ffcv.loader import Loader, OrderOption
+    from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, ToTensor, ToTorchImage
+    from ffcv.writer import DatasetWriter
+    from PIL import Image
+
+    names = sorted({picture.path for picture in pictures})
+    file = Path(names[0]).parent.with_suffix(f".{len(names)}.beton")
+    if not file.exists():
+
+        class Pixels:
+            def __len__(self) -> int:
+                return len(names)
+
+            def __getitem__(self, index: int) -> tuple[Any]:
+                return (Image.open(names[index]).convert("RGB"),)
+
+        fields = {"image": RGBImageField("jpg", jpeg_quality=93)}
+        DatasetWriter(str(file), fields, num_workers=THREADS).from_indexed_dataset(Pixels())
+    steps: list[Any] = [RandomResizedCropRGBImageDecoder((work.size, work.size))]
+    steps.append(RandomHorizontalFlip())
+    if work.float32:
+        steps.append(NormalizeImage(255 * np.array(MEAN), 255 * np.array(STD), np.float32))
+        steps += [ToTensor(), ToTorchImage(channels_last=False)]
+    where = {name: index for index, name in enumerate(names)}
+    flow = Loader(
+        str(file),
+        work.batch,
+        THREADS,
+        os_cache=True,
+        order=OrderOption.SEQUENTIAL,
+        indices=[where[picture.path] for picture in pictures],
+        pipelines={"image": steps},
+        drop_last=False,
+    )
+    for _ in flow:  # compiles
+        pass
+    yield READY
+    for (batch,) in flow:
+        yield batch

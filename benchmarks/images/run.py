@@ -24,7 +24,7 @@ from common.processes import spawn, tree_cpu
 from common.turns import table, take_turns
 
 CORPUS = ROOT / "build" / "bench-images"
-DRAW_CROPS = ("mlx-data", "penstock loader")  # of their own
+DRAW_CROPS = ("mlx-data", "penstock loader", "FFCV")  # of their own
 
 
 # ---- in a process of its own

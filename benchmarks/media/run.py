@@ -2,7 +2,7 @@
 
     run.py [--rounds N] [case ...]      --install-peers fetches the peers first
 
-Every figure comes from a process of its own; contenders take turns. Each process first has its
+Every figure comes from a process of its own; contenders take turns. In the first round each has its
 output compared with a decode of the whole file by ffmpeg. Two threads, one of each decoder; "full",
 "memory" and "first" have one.
 """
@@ -81,14 +81,14 @@ for _form in ("wav", "flac", "mp3", "m4a", "opus"):
     CASES[f"{_form}-mono16"] = (f"30 s of {_form} as 16 kHz mono", "not slower", _mono)
 
 
-def measure_here(case: str, function: str) -> None:
+def measure_here(case: str, function: str, compare: bool) -> None:
     import sound
     import video
 
     module: Any = sound if "-" in case and case.split("-")[0] in sound.files.SOUNDS else video
     load = getattr(module, function)
     jobs = module.jobs(case, FILES)
-    if case == "memory":
+    if case == "memory" or not compare:
         checked = "-"
     elif module is sound:
         checked = sound.check(jobs, load)
@@ -115,10 +115,13 @@ def measure_here(case: str, function: str) -> None:
 
 def run(key: str, rounds: int) -> None:
     title, wanted, contenders = CASES[key]
+    compared: set[str] = set()
 
     def start(name: str) -> dict[str, Any] | str:
         function, folder = contenders[name]
         command = [sys.executable, str(HERE / "run.py"), "--one", key, function]
+        command += [] if name in compared else ["--compare"]
+        compared.add(name)
         return spawn(command, str(PEERS / "media" / folder) if folder else "")
 
     turns, missing = take_turns(list(contenders), rounds, start)
@@ -138,7 +141,7 @@ def run(key: str, rounds: int) -> None:
 
 def main() -> None:
     if sys.argv[1:2] == ["--one"]:
-        return measure_here(sys.argv[2], sys.argv[3])
+        return measure_here(sys.argv[2], sys.argv[3], "--compare" in sys.argv)
     chosen = options(__doc__, CASES)
     import files
 

@@ -117,7 +117,7 @@ def pyav(job: Job) -> Any:
         for frame in frames:
             ahead = round(float(frame.pts - start) * tick * rate)
             if ahead >= number:
-                scaled = frame.reformat(width, height, "rgb24", interpolation="BILINEAR")
+                scaled = frame.reformat(width, height, "rgb24", interpolation="BILINEAR", threads=1)
                 found[number] = scaled.to_ndarray()
                 break
     container.close()
@@ -126,7 +126,7 @@ def pyav(job: Job) -> Any:
 
 def _to_rgb(container: Any) -> Iterator[Any]:
     for frame in container.decode(video=0):
-        yield frame.to_ndarray(format="rgb24")
+        yield frame.to_ndarray(format="rgb24", threads=1)
     container.close()
 
 

@@ -69,7 +69,8 @@ enum class SampleCoding : std::uint8_t { int16, int24, int32, float32 };  // FLA
 
 struct AudioFileOptions {
   AudioFormat format = AudioFormat::wav;
-  // Floats are rounded to the nearest integer; what is louder than 1 is cut off.
+  // Floats are rounded to the nearest integer; what is louder than 1 is cut off. NaN is an Error
+  // where samples become integers.
   SampleCoding coding = SampleCoding::int16;
   bool channels_first = true;
 };
@@ -77,7 +78,7 @@ struct AudioFileOptions {
 // `samples`: float32 or int16, channels x samples (or samples x channels), or one channel alone.
 Result<std::vector<std::byte>> encode_audio(const Tensor& samples, int sample_rate,
                                             const AudioFileOptions& options = {});
-// The same into a file, which takes the place of one that is there.
+// The same into a file, which takes the place of one that is there when all of it is written.
 Status save_audio(const std::string& path, const Tensor& samples, int sample_rate,
                   const AudioFileOptions& options = {});
 

@@ -95,6 +95,8 @@ class Buffer {
   // held_by_user until the last handle is gone. Concerns every handle to this memory; a second
   // call, or a call on memory that belongs to no pool, changes nothing.
   void give_to_user() const noexcept;
+  // The same for many at once: whoever waits for room hears of it once.
+  static void give_to_user(std::span<const Buffer> buffers) noexcept;
 
  private:
   friend struct detail::PoolState;

@@ -44,6 +44,7 @@ struct OpenFilesOptions {
   std::vector<std::string> fields = {};  // read these only; empty: all
   bool checksums = false;  // the index holds a hash per member; every read is verified
   bool mmap = false;       // samples are views of mapped files
+  std::uint64_t max_member = std::uint64_t(1) << 30;  // a larger one makes its sample an error
 };
 
 struct DecodeImageOptions {

@@ -127,7 +127,7 @@ struct CropResize {
   bool mirror = false;  // what is kept, left to right
   // True: the pixels of Pillow's convert(mode).crop(crop).resize(out, filter).crop(keep), bit for
   // bit. False: a JPEG may be decoded at 1/2, 1/4 or 1/8 where at least min_left times the target's
-  // resolution remains, with chroma repeated instead of smoothed, and grey is the file's own.
+  // resolution remains, planes may be resized before colours are made, and grey is the file's own.
   bool exact = true;
   double min_left = 1.5;
 };

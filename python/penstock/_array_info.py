@@ -12,9 +12,10 @@ import numpy as np
 from penstock import _core
 
 
-def dtype_of(descr: str) -> np.dtype[Any]:
+def dtype_of(descr: str | np.dtype[Any]) -> np.dtype[Any]:
     """As the native part describes what only NumPy knows."""
-    return np.dtype(ast.literal_eval(descr) if descr[0] in "[{(" else descr)
+    literal = isinstance(descr, str) and descr[0] in "[{("
+    return np.dtype(ast.literal_eval(str(descr)) if literal else descr)
 
 
 def array_info(src: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:

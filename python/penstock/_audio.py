@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock import _core
-from penstock._whole import as_whole
+from penstock._whole import as_stream, as_whole
 
 SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 SampleType: TypeAlias = Literal["float32", "int16"]
@@ -34,7 +33,7 @@ class AudioInfo(NamedTuple):
     """Seconds, as the container says; 0 where it does not."""
 
 
-class Samples(NDArray[Any]):
+class Samples(np.ndarray[Any, np.dtype[Any]]):
     """Samples as an array, (channels, samples), that knows what they are."""
 
     sample_rate: int
@@ -63,7 +62,7 @@ def audio_info(src: SoundLike, *, stream: int | None = None) -> AudioInfo:
     >>> io.audio_info("speech.flac").sample_rate  # doctest: +SKIP
     16000
     """
-    return AudioInfo(**_core.audio_info(_place(src), -1 if stream is None else stream))
+    return AudioInfo(**_core.audio_info(_place(src), as_stream(stream)))
 
 
 def load_audio(
@@ -128,12 +127,13 @@ def save_audio(
     """Writes a sound as WAV or FLAC.
 
     Args:
-        path: Where to; a file that is there is replaced.
+        path: Where to; a file that is there is replaced when all of the new one is written.
         samples: float32 in -1 to 1, or int16: (channels, samples), or one channel alone.
         sample_rate: Samples a second.
         format: None: as the name ends.
         coding: Of a sample in the file: "int16", "int24", and for WAV also "int32" and "float32".
-            Floats are rounded to the nearest integer; what is louder than 1 is cut off.
+            Floats are rounded to the nearest integer; what is louder than 1 is cut off, and NaN
+            raises.
         layout: "CT" is (channels, samples), "TC" (samples, channels).
 
     >>> import numpy as np, tempfile, os
@@ -149,7 +149,8 @@ def save_audio(
         if ending not in (".wav", ".flac"):
             raise ValueError(f'{name}: say format="wav" or "flac", or let the name end so')
         format = "flac" if ending == ".flac" else "wav"
-    _core.save_audio(name, samples, sample_rate, format, coding, _is_first(layout))
+    rate = as_whole(sample_rate, "sample_rate")
+    _core.save_audio(name, samples, rate, format, coding, _is_first(layout))
 
 
 def encode_audio(
@@ -167,7 +168,8 @@ def encode_audio(
     >>> io.load_audio(io.encode_audio(np.ones(3, np.float32) / 2, 8000)).tolist()
     [[0.5, 0.5, 0.5]]
     """
-    made = _core.save_audio(None, samples, sample_rate, format, coding, _is_first(layout))
+    rate = as_whole(sample_rate, "sample_rate")
+    made = _core.save_audio(None, samples, rate, format, coding, _is_first(layout))
     assert made is not None
     return made
 
@@ -205,7 +207,7 @@ def audio_options(
         select=select or [],
         dtype=dtype,
         channels_first=first,
-        stream=-1 if stream is None else stream,
+        stream=as_stream(stream),
         strict=strict,
         partial=on_error == "partial",
         exact=exact,

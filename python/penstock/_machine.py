@@ -56,6 +56,7 @@ def limits() -> dict[str, Any]:
 def libraries() -> dict[str, dict[str, Any]]:
     """What reads what, by its name: "there", and "about" it: its version, or what to install."""
     version, why = _core.ffmpeg()
+    curl, no_curl = _core.curl()
     flac, no_hdf5 = _core.flac(), _core.why_no_hdf5()
     by_ffmpeg = (
         "FFmpeg reads FLAC files, slower; apt install libflac-dev, then build Penstock again"
@@ -66,7 +67,7 @@ def libraries() -> dict[str, dict[str, Any]]:
         "libFLAC": {"there": flac is not None, "about": flac or by_ffmpeg},
         "HDF5": {"there": no_hdf5 is None, "about": no_hdf5 or "gzip, lzf, zstd, lz4, blosc"},
         "Zarr": {"there": True, "about": "gzip, zlib, zstd, lz4, blosc"},
-        "http(s)": {"there": True, "about": _core.curl()},
+        "http(s)": {"there": no_curl is None, "about": curl or no_curl},
     }
 
 

@@ -104,8 +104,8 @@ def parse_example(record: Any, fields: Fields | None = None) -> dict[str, Any]:
 def encode_example(sample: Mapping[str, Any]) -> bytes:
     """A serialized tf.train.Example of these features.
 
-    bytes and str become a bytes_list, integers and bools an int64_list, floats a float_list, which
-    is float32. Lists and arrays of these become lists, row by row.
+    bytes, str and NumPy's texts become a bytes_list, integers and bools an int64_list, floats a
+    float_list, which is float32. Lists and arrays of these become lists, row by row.
 
     >>> parse_example(encode_example({"text": "words", "ids": [1, 2, 3]}))
     {'ids': array([1, 2, 3]), 'text': <memory at 0x...>}
@@ -120,9 +120,16 @@ def _feature(name: str, value: Any) -> Any:
         return [value]
     if isinstance(value, list | tuple) and value and isinstance(value[0], str | bytes | bytearray):
         return [one.encode() if isinstance(one, str) else one for one in value]
-    array = np.asarray(value).reshape(-1)
+    try:
+        array = np.asarray(value).reshape(-1)
+    except ValueError:
+        raise TypeError(f"'{name}' is a list of lists of different lengths") from None
+    if isinstance(value, np.ndarray | np.generic) and array.dtype.kind in "US":
+        return [one.encode() if isinstance(one, str) else one for one in array.tolist()]
     if array.size == 0 and array.dtype == np.float64 and isinstance(value, list | tuple):
         raise ValueError(f"'{name}' is an empty list, which has no type; give an empty array")
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= 1 << 63:
+        raise ValueError(f"'{name}' has {array.max()}, which is more than an int64 holds")
     if array.dtype.kind in "biu":
         return np.ascontiguousarray(array, np.int64)
     if array.dtype.kind == "f":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._image_request import MAX_PIXELS, Crop, Interpolation, make_request
-from penstock._whole import as_whole
+from penstock._whole import as_stream, as_whole
 
 ClipLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 VideoMode: TypeAlias = Literal["RGB", "RGBA", "BGR", "L"]
@@ -47,7 +47,7 @@ class VideoInfo(NamedTuple):
     """What the container is damaged by, in words; empty: nothing was found."""
 
 
-class Frames(NDArray[np.uint8]):
+class Frames(np.ndarray[Any, np.dtype[np.uint8]]):
     """Frames as an array, (frames, height, width, channels), that knows which ones they are."""
 
     indices: list[int]
@@ -124,9 +124,8 @@ class Video:
     def __init__(self, src: ClipLike, **options: Unpack[FrameOptions]) -> None:
         self._request, own = _request(options)
         self._src = os.fspath(src) if isinstance(src, os.PathLike) else src
-        stream = own.get("stream")
         self._where = (
-            -1 if stream is None else stream,
+            as_stream(own.get("stream")),
             own.get("ffmpeg_threads", 1),
             own.get("max_pixels", MAX_PIXELS),
         )

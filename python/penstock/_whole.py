@@ -23,6 +23,16 @@ def as_whole_or_none(value: Any, name: str) -> int | None:
     return None if value is None else as_whole(value, name)
 
 
+def as_stream(stream: Any) -> int:
+    """The number of a stream in a file as C++ takes it; None: the best one."""
+    if stream is None:
+        return -1
+    number = as_whole(stream, "stream")
+    if number < 0:
+        raise ValueError(f"stream is {number}; give 0 or more, or None for the best one")
+    return number
+
+
 def as_seconds(value: Any, name: str) -> float:
     """A time; infinity is one, too.
 

@@ -31,8 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="penstock",
         description="A data-loading engine for model training.",
-        epilog=f"example: penstock demo. {_EXIT_CODES}",
+        epilog=f"example: penstock demo\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
     for add in (_add_version, _add_demo, _add_bench, _add_doctor):
         add(commands)
@@ -54,7 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _add(commands: Any, name: str, action: _Action, help: str, example: str) -> Any:
     """The parser of a command; its help ends with an example."""
     parser = commands.add_parser(
-        name, help=help, description=f"{help}.", epilog=f"example: {example}. {_EXIT_CODES}"
+        name,
+        help=help,
+        description=f"{help}.",
+        epilog=f"example: {example}\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # an example is there to be copied
     )
     parser.set_defaults(action=action, command=name)
     return parser

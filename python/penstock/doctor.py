@@ -14,6 +14,7 @@ from typing import Any
 
 import penstock
 from penstock import _core, _machine, insight
+from penstock.data import _fields
 from penstock.data.dataset import Dataset
 from penstock.pipeline import StageStats
 
@@ -78,7 +79,7 @@ def words(found: Report) -> str:
     if found.measured is not None:
         measured = found.measured
         lines += [
-            f"{measured['source']}: {measured['samples']:,} samples with "
+            f"{measured['source']}: {_count(measured['samples'])} with "
             f"{', '.join(measured['fields'])}; opened in {measured['open_seconds'] * 1e3:.0f} ms",
             f"{measured['work']}: {measured['rate']:,.0f} samples a second, "
             f"{measured['errors']:,} of the samples failed",
@@ -86,6 +87,10 @@ def words(found: Report) -> str:
             measured["verdict"],
         ]
     return "\n".join(lines)
+
+
+def _count(samples: int | None) -> str:
+    return "samples from front to back," if samples is None else f"{samples:,} samples"
 
 
 def _line(name: str, about: str, there: bool) -> str:
@@ -168,9 +173,7 @@ def _measure(source: str) -> dict[str, Any]:
     begun = time.perf_counter()
     data = penstock.open(source)
     opened = time.perf_counter() - begun
-    if data.sequential:
-        raise ValueError(f"{source} can only be read in order; there is nothing to shuffle")
-    if len(data) == 0:
+    if not data.sequential and len(data) == 0:
         raise ValueError(f"{source} has no samples")
     work, plan = _plan(data)
     loader = plan.loader(on_error="skip")
@@ -189,8 +192,8 @@ def _measure(source: str) -> dict[str, Any]:
     loader.close()
     return {
         "source": source,
-        "samples": len(data),
-        "fields": list(data.fields),
+        "samples": None if data.sequential else len(data),
+        "fields": fields_of(data),
         "open_seconds": opened,
         "work": work,
         "rate": count / seconds,
@@ -202,19 +205,41 @@ def _measure(source: str) -> dict[str, Any]:
 
 def _plan(data: Dataset) -> tuple[str, Dataset]:
     """What is measured: images are decoded, as in the demo; all else is read."""
-    plan = data.shuffle(seed=0)
+    plan, order = shuffled(data, 0), "in order" if data.sequential else "in shuffled order"
     try:
-        images = plan.decode_image(size=_SIZE, crop="random_resized", flip=0.5).batch(64)
+        images = plan.decode_image(
+            image_field(data), size=_SIZE, crop="random_resized", flip=0.5
+        ).batch(64)
     except (penstock.PlanError, KeyError):  # there is no image in it
-        return "read in shuffled order", plan.batch(64, collate="list")
-    return f"read, decoded and cropped to {_SIZE[0]}x{_SIZE[1]} in shuffled order", images
+        return f"read {order}", plan.batch(64, collate="list")
+    return f"read, decoded and cropped to {_SIZE[0]}x{_SIZE[1]} {order}", images
+
+
+def fields_of(data: Dataset) -> list[str]:
+    """Of what is read from front to back: those of the first sample."""
+    if not data.sequential:
+        return data.fields
+    with data.loader() as loader:
+        return list(next(iter(loader), {}))
+
+
+def image_field(data: Dataset) -> str:
+    """The field that holds an image by its name. PlanError if there is none."""
+    return _fields.field_of("image", fields_of(data))
+
+
+def shuffled(data: Dataset, seed: int) -> Dataset:
+    """In another order, if it is not one that can only be read from front to back."""
+    return data if data.sequential else data.shuffle(seed=seed)
 
 
 def verdict(stages: list[StageStats]) -> str:
     """The bottleneck of a loader, in words."""
     found = insight.bottleneck(stages)
-    if found.stage == stages[0].name and found.kind != "memory":
-        # The first stage of a loader is ours: it hands out positions, and reads nothing.
+    # The first stage of a loader is ours: it hands out positions, and reads nothing. And a loop
+    # that only counts is no training that the data keeps up with.
+    ours = found.stage == stages[0].name and found.kind != "memory"
+    if ours or found.kind == "consumer":
         return (
             "Nothing holds it back: these samples take so little time that what is left is the "
             "handing out of batches. Larger batches are handed out less often."

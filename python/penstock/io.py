@@ -134,7 +134,8 @@ def decode_image(
         mode: "RGB", "RGBA", "L" (grey), "BGR", "P" (palette indices, for masks) or "unchanged"
             (the file's own channels; 16 bits stay 16 bits).
         exact: False lets a JPEG be decoded at 1/2, 1/4 or 1/8 where at least `min_left` times the
-            resolution of the result remains, and with repeated chroma: faster, nearly the same.
+            resolution of the result remains, and be resized before colours are made: faster,
+            nearly the same.
         resize_short: Resize so that the short side has this length.
         interpolation: Pillow's filters by name.
         flip: Mirror left to right: True, False, or a probability.
@@ -191,14 +192,19 @@ def decode_image(
 
 
 def load_image(path: str | os.PathLike[str], *args: Any, **options: Any) -> NDArray[Any]:
-    """Reads an image file and decodes it; further arguments are those of `decode_image`.
+    """Reads an image from a file or a URL and decodes it; without the GIL while it comes.
 
-    An error names the file.
+    Further arguments are those of `decode_image`. An error names the file.
 
     >>> load_image("photo.jpg", crop="center", resize_short=256, size=(224, 224))  # doctest: +SKIP
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    name = os.fspath(path)
+    if isinstance(name, str) and "://" in name:
+        source = _core.ByteSource(name)
+        data = source.read(0, source.size)
+    else:
+        with open(path, "rb") as file:
+            data = file.read()
     try:
         result: NDArray[Any] = decode_image(data, *args, **options)
     except (ValueError, NotImplementedError, IndexError) as error:
@@ -402,7 +408,7 @@ def iter_tar(
     return _core.iter_tar(source, list(fields), max_member, skipped)
 
 
-def read_range(name: str | os.PathLike[str], offset: int, size: int) -> bytes:
+def read_range(url: str | os.PathLike[str], offset: int, size: int) -> bytes:
     """Bytes of a file or of a URL (http, https), without the GIL while they come.
 
     From a server by a range request: connections are used again, what fails in passing is tried
@@ -419,7 +425,7 @@ def read_range(name: str | os.PathLike[str], offset: int, size: int) -> bytes:
     ...     print(read_range(file.name, 3, 4))
     b'3456'
     """
-    return _core.read_range(os.fspath(name), as_whole(offset, "offset"), as_whole(size, "size"))
+    return _core.read_range(os.fspath(url), as_whole(offset, "offset"), as_whole(size, "size"))
 
 
 def encode_image(

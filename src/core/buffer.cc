@@ -63,9 +63,21 @@ Buffer Buffer::wrap_read_only(const void* data, std::size_t size, std::function<
 }
 
 void Buffer::give_to_user() const noexcept {
-  if (block_ == nullptr || !block_->pooled) return;
-  auto* block = static_cast<detail::PooledBlock*>(block_);
-  block->pool->give_to_user(block);
+  give_to_user(std::span(this, 1));
+}
+
+void Buffer::give_to_user(std::span<const Buffer> buffers) noexcept {
+  const auto pool_of = [](const Buffer& buffer) -> detail::PoolState* {
+    if (buffer.block_ == nullptr || !buffer.block_->pooled) return nullptr;
+    return static_cast<const detail::PooledBlock*>(buffer.block_)->pool;
+  };
+  for (std::size_t first = 0; first < buffers.size();) {
+    detail::PoolState* pool = pool_of(buffers[first]);
+    std::size_t behind = first + 1;
+    while (behind < buffers.size() && pool_of(buffers[behind]) == pool) ++behind;
+    if (pool != nullptr) pool->give_to_user(buffers.subspan(first, behind - first));
+    first = behind;
+  }
 }
 
 }  // namespace penstock

@@ -22,8 +22,17 @@ void free_blocks(MemorySource& source, PooledBlock* list) noexcept {
   }
 }
 
-PooledBlock* PoolState::take_cached(std::size_t size_class) noexcept {
-  PooledBlock* block = classes_[size_class].newest;  // the one most likely still in the CPU's cache
+// The newest is the one most likely still in a CPU's cache. Of the newest few one that this core
+// gave back is better: what lies in another core's cache has to be fetched from there.
+PooledBlock* PoolState::take_cached(std::size_t size_class, int core) noexcept {
+  constexpr int kFew = 4;
+  PooledBlock* block = classes_[size_class].newest;
+  PooledBlock* other = block;
+  for (int i = 0; i < kFew && other != nullptr; ++i, other = other->in_class.older) {
+    if (other->core != core) continue;
+    block = other;
+    break;
+  }
   if (block != nullptr) uncache(block);
   return block;
 }

@@ -1,6 +1,8 @@
 // The accounts of the pool: what is charged to the budget, by whom, and who is told of room.
 #include "core/pool_state.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <new>
 #include <string>
@@ -30,6 +32,7 @@ Error PoolState::refusal(std::size_t size) const {
 }
 
 Result<Buffer> PoolState::allocate(std::size_t size, PoolAccount* account) {
+  const int core = ::sched_getcpu();
   Lock lock(mutex_);
   if (size > kLargestBlock) {
     return Error(Code::out_of_memory, "a buffer of " + std::to_string(size) + " bytes");
@@ -52,7 +55,7 @@ Result<Buffer> PoolState::allocate(std::size_t size, PoolAccount* account) {
   charged_capacity_ += size_of_class(size_class);
   users_ += 1;
 
-  PooledBlock* block = take_cached(size_class);
+  PooledBlock* block = take_cached(size_class, core);
   if (block != nullptr) {
     stats_.recycled += 1;
     note_live();
@@ -142,6 +145,7 @@ void PoolState::leave_account(PooledBlock* block) noexcept {
 
 void PoolState::take_back(PooledBlock* block) noexcept {
   poison(block->data, block->capacity());
+  block->core = ::sched_getcpu();
   Lock lock(mutex_);
   bool room = false;
   discharge(block, room);
@@ -149,15 +153,20 @@ void PoolState::take_back(PooledBlock* block) noexcept {
   leave(std::move(lock), 1, to_free, room);
 }
 
-void PoolState::give_to_user(PooledBlock* block) noexcept {
+void PoolState::give_to_user(std::span<const Buffer> buffers) noexcept {
   Lock lock(mutex_);
-  if (block->held_by_user) return;
-  block->held_by_user = true;
-  stats_.in_use -= block->size;
-  charged_capacity_ -= block->capacity();
-  stats_.held_by_user += block->size;
-  leave_account(block);
-  leave(std::move(lock), 0, nullptr, block->size > 0);
+  bool room = false;
+  for (const Buffer& buffer : buffers) {
+    auto* block = static_cast<PooledBlock*>(buffer.block_);
+    if (block->held_by_user) continue;
+    block->held_by_user = true;
+    stats_.in_use -= block->size;
+    charged_capacity_ -= block->capacity();
+    stats_.held_by_user += block->size;
+    leave_account(block);
+    room = room || block->size > 0;
+  }
+  leave(std::move(lock), 0, nullptr, room);
 }
 
 PoolAccount* PoolState::try_reserve(std::size_t bytes) {

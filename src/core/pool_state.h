@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/size_class.h"
 #include "penstock/buffer.h"
 
@@ -31,6 +32,7 @@ struct PooledBlock : Block {
   Neighbours in_class;             // while cached: blocks of the same size class
   Neighbours in_cache;             // while cached: all blocks
   std::size_t size_class = 0;
+  int core = -1;  // that gave it back
   bool held_by_user = false;
 
   std::size_t capacity() const noexcept { return size_of_class(size_class); }
@@ -81,7 +83,7 @@ struct PoolState {
 
   Result<Buffer> allocate(std::size_t size, PoolAccount* account);
   void take_back(PooledBlock* block) noexcept;
-  void give_to_user(PooledBlock* block) noexcept;
+  void give_to_user(std::span<const Buffer> buffers) noexcept;  // all of this pool
 
   PoolAccount* try_reserve(std::size_t bytes);
   void close(PoolAccount* account) noexcept;
@@ -95,7 +97,7 @@ struct PoolState {
   void close_pool() noexcept;  // the BufferPool is gone
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<Mutex>;
   using Listeners = std::vector<std::shared_ptr<Listener>>;
 
   ~PoolState() = default;  // only leave() ends a state
@@ -107,7 +109,7 @@ struct PoolState {
   void discharge(PooledBlock* block, bool& room) noexcept;
   void leave_account(PooledBlock* block) noexcept;
 
-  PooledBlock* take_cached(std::size_t size_class) noexcept;
+  PooledBlock* take_cached(std::size_t size_class, int core) noexcept;
   void uncache(PooledBlock* block) noexcept;
   // Both answer the list of blocks that had to go; their memory is to be freed without the lock.
   PooledBlock* cache(PooledBlock* block) noexcept;
@@ -118,7 +120,7 @@ struct PoolState {
   // and deletes the state if the users that just left were the last.
   void leave(Lock lock, std::size_t users, PooledBlock* to_free, bool room) noexcept;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   const std::shared_ptr<MemorySource> source_;
   const std::size_t keep_at_most_;  // the budget with its share of rounding
   PoolStats stats_;

@@ -47,6 +47,7 @@ Admission::Admission(PlanPtr plan, const RunOptions& options)
   for (const SourcePtr& source : plan_->sources) {
     in_blocks_ = in_blocks_ || source->block() > 1;
     ahead_ = std::max(ahead_, source->ahead());
+    on_disk_ = on_disk_ || source->on_disk();
   }
   listening_ = std::make_shared<RoomListener>();
 }
@@ -138,6 +139,7 @@ BatchPtr Admission::open() {
   if (next_ == 0) advise(*batch);
   if (in_blocks_ && width == 1) order_reads(*batch);
   if (ahead_ > 0 && width == 1) tell_ahead();
+  if (on_disk_) read_ahead();
   bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
   plan_fetch(*batch);
   bytes_ += fetch_bytes_;
@@ -207,6 +209,38 @@ void Admission::tell_ahead() {
       }
       plan_->sources[leaf]->expect(records);
     }
+  }
+}
+
+// Has the disk fetch what the next batches are made of: so many bytes ahead that it always has
+// something to do, and not so many that they would be in the way.
+void Admission::read_ahead() {
+  constexpr std::uint64_t kBytes = std::uint64_t(16) << 20, kBatches = 64;
+  while (!asked_.empty() && asked_.front().number < next_) {
+    asked_bytes_ -= asked_.front().bytes;
+    asked_.pop_front();
+  }
+  const auto more = [&] {
+    return asked_bytes_ < kBytes && asked_until_ < next_ + kBatches &&
+           (!batches_ || asked_until_ < *batches_);
+  };
+  asked_until_ = std::max(asked_until_, next_);
+  std::vector<Place> places;
+  std::vector<std::uint64_t> records;
+  for (; more() && disk_.begin(); ++asked_until_) {
+    const BatchRows rows = rounds_.at(asked_until_);
+    places.resize(rows.valid * plan_->order.width());
+    plan_->order.locate(options_.epoch, rows.first, rows.stride, places);
+    for (std::size_t leaf = 0; leaf < plan_->sources.size(); ++leaf) {
+      records.clear();
+      for (const Place& place : places) {
+        if (place.leaf == leaf) records.push_back(place.record);
+      }
+      plan_->sources[leaf]->tell_places(records, disk_);
+    }
+    disk_.end();
+    asked_.push_back({asked_until_, disk_.told()});
+    asked_bytes_ += disk_.told();
   }
 }
 

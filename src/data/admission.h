@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "data/loader.h"
+#include "storage/read_ahead.h"
 
 namespace penstock::data {
 
@@ -33,6 +34,7 @@ class Admission {
   void advise(const Batch& batch) const;
   void order_reads(Batch& batch) const;
   void tell_ahead();
+  void read_ahead();
 
   PlanPtr plan_;
   RunOptions options_;
@@ -43,6 +45,14 @@ class Admission {
   std::uint64_t ahead_ = 0;     // rows that sources want to know before they are read
   std::uint64_t next_ = 0;      // to be opened
   std::uint64_t told_ = 0;      // batches whose rows the sources know
+  struct Asked {                // a batch that the disk was told of
+    std::uint64_t number = 0, bytes = 0;
+  };
+  bool on_disk_ = false;
+  storage::ReadAhead disk_;
+  std::deque<Asked> asked_;        // those that are not open yet
+  std::uint64_t asked_until_ = 0;  // a batch
+  std::uint64_t asked_bytes_ = 0;
   bool heard_ = false;
   std::shared_ptr<RoomListener> listening_;
   BatchPtr waiting_;             // for room

@@ -142,6 +142,14 @@ bool CachedSource::at_hand(std::uint64_t record) const {
   return part.rows.contains(record);
 }
 
+void CachedSource::tell_places(std::span<const std::uint64_t> records,
+                               storage::ReadAhead& ahead) const {
+  std::vector<std::uint64_t> others;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(others),
+               [this](std::uint64_t record) { return !at_hand(record); });
+  source_->tell_places(others, ahead);
+}
+
 Status CachedSource::read(std::uint64_t record, BufferPool& pool, Row& into) const {
   return read_fetched(record, {}, pool, into);
 }

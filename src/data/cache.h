@@ -37,6 +37,9 @@ class CachedSource final : public Source {
   std::uint64_t digest() const noexcept override { return source_->digest(); }
   std::uint64_t block() const noexcept override { return source_->block(); }
   void advise(formats::Access access) const noexcept override { source_->advise(access); }
+  bool on_disk() const noexcept override { return source_->on_disk(); }
+  void tell_places(std::span<const std::uint64_t> records,
+                   storage::ReadAhead& ahead) const override;
 
   std::uint64_t used() const noexcept;  // bytes
 

@@ -18,12 +18,22 @@ bool is_loose(std::size_t type) {
          type == index_of<JsonPtr>();
 }
 
+// What a number becomes in a batch; nothing: the value is not a single number.
+std::optional<DType> type_of_number(const Value& value) {
+  if (std::holds_alternative<std::int64_t>(value)) return DType::int64;
+  if (std::holds_alternative<double>(value)) return DType::float32;
+  if (std::holds_alternative<bool>(value)) return DType::boolean;
+  return std::nullopt;
+}
+
 std::string words(const Value& value) {
   if (const Tensor* array = std::get_if<Tensor>(&value)) {
     return std::string(name_of(array->dtype())) + " of shape " + array->shape().to_string();
   }
-  static const char* names[] = {"nothing",   "bytes",           "text", "an int",
-                                "a float",   "a bool",          "",     "an image",
+  if (const std::optional<DType> number = type_of_number(value)) {
+    return std::string(name_of(*number)) + " of shape ()";
+  }
+  static const char* names[] = {"nothing",   "bytes",           "text", "", "", "", "", "an image",
                                 "an object", "a list of bytes", "JSON"};
   return names[value.index()];
 }
@@ -56,15 +66,25 @@ Status copy_elements(const Tensor& from, std::byte* to) {
   return {};
 }
 
-template <class Stored, class Held>
-Result<Tensor> numbers(Batch& batch, const std::string& name,
+// Single numbers, be they numbers or arrays without dimensions.
+Result<Tensor> numbers(Batch& batch, const std::string& name, DType dtype,
                        const std::vector<std::size_t>& kept) {
-  Result<Tensor> made =
-      make_array(batch, dtype_of<Stored>(), {static_cast<std::int64_t>(kept.size())});
+  Result<Tensor> made = make_array(batch, dtype, {static_cast<std::int64_t>(kept.size())});
   if (!made) return made;
-  Stored* out = made->data<Stored>();
+  std::byte* out = made->raw();
   for (const std::size_t row : kept) {
-    *out++ = static_cast<Stored>(std::get<Held>(*batch.work[row].row.find(name)));
+    const Value& value = *batch.work[row].row.find(name);
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+      std::memcpy(out, whole, sizeof *whole);
+    } else if (const auto* real = std::get_if<double>(&value)) {
+      const auto stored = static_cast<float>(*real);
+      std::memcpy(out, &stored, sizeof stored);
+    } else if (const auto* truth = std::get_if<bool>(&value)) {
+      std::memcpy(out, truth, sizeof *truth);
+    } else if (const Status copied = copy_elements(std::get<Tensor>(value), out); !copied) {
+      return copied.error();
+    }
+    out += size_of(dtype);
   }
   return made;
 }
@@ -139,14 +159,14 @@ Status finish_images(Batch& batch, const std::string& name, FinishSpec spec,
   return {};
 }
 
-Result<Tensor> pad(Batch& batch, const std::string& name, const std::vector<std::size_t>& kept) {
+Result<Tensor> pad(Batch& batch, const std::string& name, DType dtype,
+                   const std::vector<std::size_t>& kept) {
   Dims most = array_at(batch, kept[0], name).shape();
   for (const std::size_t row : kept) {
     const Dims& shape = array_at(batch, row, name).shape();
     for (std::size_t d = 0; d < most.rank(); ++d) most[d] = std::max(most[d], shape[d]);
   }
-  const Tensor& first = array_at(batch, kept[0], name);
-  Result<Tensor> made = Tensor::empty(first.dtype(), with_rows(kept.size(), most));
+  Result<Tensor> made = Tensor::empty(dtype, with_rows(kept.size(), most));
   if (!made) return made;
   std::memset(made->raw(), 0, made->nbytes());
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -178,7 +198,8 @@ Result<Tensor> pad(Batch& batch, const std::string& name, const std::vector<std:
   return made;
 }
 
-Result<Ragged> join(Batch& batch, const std::string& name, const std::vector<std::size_t>& kept) {
+Result<Ragged> join(Batch& batch, const std::string& name, DType dtype,
+                    const std::vector<std::size_t>& kept) {
   Result<Tensor> offsets = Tensor::empty(DType::int64, {std::int64_t(kept.size()) + 1});
   if (!offsets) return std::move(offsets).error();
   std::int64_t* at = offsets->data<std::int64_t>();
@@ -187,10 +208,9 @@ Result<Ragged> join(Batch& batch, const std::string& name, const std::vector<std
     at[1] = at[0] + array_at(batch, row, name).shape()[0];
     ++at;
   }
-  const Tensor& first = array_at(batch, kept[0], name);
-  Dims shape = first.shape();
+  Dims shape = array_at(batch, kept[0], name).shape();
   shape[0] = *at;
-  Result<Tensor> values = Tensor::empty(first.dtype(), shape);
+  Result<Tensor> values = Tensor::empty(dtype, shape);
   if (!values) return std::move(values).error();
   std::byte* out = values->raw();
   for (const std::size_t row : kept) {
@@ -228,11 +248,17 @@ void Collator::learn(const Row& row) {
     Kind kind;
     kind.name = field.name;
     kind.type = field.value.index();
-    auto wanted = options_.fields.find(field.name);
-    if (wanted == options_.fields.end()) wanted = options_.fields.find(kAllFields);
+    kind.words = words(field.value);
+    const auto named = options_.fields.find(field.name);
+    const auto wanted = named != options_.fields.end() ? named : options_.fields.find(kAllFields);
     if (wanted != options_.fields.end()) kind.gather = wanted->second;
+    if (const std::optional<DType> number = type_of_number(field.value)) {
+      kind.numbers = true;
+      kind.dtype = *number;
+    }
     if (const Placed* placed = std::get_if<Placed>(&field.value)) kind.array = placed->array;
     if (const Tensor* array = std::get_if<Tensor>(&field.value)) {
+      kind.numbers = true;
       kind.dtype = array->dtype();
       kind.shape = array->shape();
       const auto image = options_.images.find(field.name);
@@ -244,10 +270,29 @@ void Collator::learn(const Row& row) {
     } else if (!is_loose(kind.type) && kind.type != index_of<Placed>()) {
       bytes += 8;
     }
+    // One word for all fields does not mean those that have nothing to join.
+    const bool single = kind.numbers && kind.shape.rank() == 0;
+    if (single && kind.gather == Gather::ragged && named == options_.fields.end()) {
+      kind.gather = Gather::stack;
+    }
     kinds_.push_back(std::move(kind));
   }
   known_ = true;
   row_bytes_ = bytes;
+}
+
+bool Collator::fits(const Kind& kind, const Value& value) {
+  if (kind.gather == Gather::list) return true;
+  if (is_loose(value.index()) && is_loose(kind.type)) return true;
+  const Tensor* array = std::get_if<Tensor>(&value);
+  if (array == nullptr) {
+    if (value.index() == kind.type) return true;
+    return kind.numbers && kind.shape.rank() == 0 && type_of_number(value) == kind.dtype;
+  }
+  if (!kind.numbers || !fit(kind.gather, kind.shape, array->shape())) return false;
+  // What has no elements has none of a wrong type: an empty list.
+  const bool nothing = kind.gather != Gather::stack && array->size() == 0;
+  return array->dtype() == kind.dtype || nothing;
 }
 
 Status Collator::check(const Row& row) const {
@@ -260,19 +305,9 @@ Status Collator::check(const Row& row) const {
     if (value == nullptr) {
       return refuse("the sample has no field '" + kind.name + "'; it has: " + row.names());
     }
-    const bool alike = value->index() == kind.type || kind.gather == Gather::list ||
-                       (is_loose(value->index()) && is_loose(kind.type));
-    const Tensor* array = std::get_if<Tensor>(value);
-    const bool stacked =
-        array == nullptr || kind.gather == Gather::list ||
-        (array->dtype() == kind.dtype && fit(kind.gather, kind.shape, array->shape()));
-    if (alike && stacked) continue;
-    std::string expected = "another type";
-    if (kind.type == index_of<Tensor>()) {
-      expected = std::string(name_of(kind.dtype)) + " of shape " + kind.shape.to_string();
-    }
+    if (fits(kind, *value)) continue;
     return refuse("field '" + kind.name + "' is " + words(*value) + ", but " + first_ + " has " +
-                  expected + "; collate={\"" + kind.name +
+                  kind.words + "; collate={\"" + kind.name +
                   "\": \"list\"} (or \"pad\", \"ragged\") takes rows that differ");
   }
   if (row.fields.size() != kinds_.size()) {
@@ -304,21 +339,18 @@ Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept
   if (is_loose(kind.type) || kind.gather == Gather::list) {
     return Column{kind.name, list(batch, kind.name, kept)};
   }
-  if (kind.type == index_of<std::int64_t>()) {
-    return made(numbers<std::int64_t, std::int64_t>(batch, kind.name, kept));
-  }
-  if (kind.type == index_of<double>()) return made(numbers<float, double>(batch, kind.name, kept));
-  if (kind.type == index_of<bool>()) return made(numbers<bool, bool>(batch, kind.name, kept));
-  if (kind.finish && kind.gather == Gather::stack)
-    return made(stack_images(batch, kind.name, *kind.finish, kept));
-  if (kind.gather == Gather::pad) return made(pad(batch, kind.name, kept));
-  if (kind.gather == Gather::ragged) {
-    if (kind.shape.rank() == 0) {
+  if (kind.shape.rank() == 0) {
+    if (kind.gather == Gather::ragged) {
       return Error(Code::invalid_argument,
                    "collate: '" + kind.name + "' holds single values, which cannot be ragged");
     }
-    return made(join(batch, kind.name, kept));
+    return made(numbers(batch, kind.name, kind.dtype, kept));
   }
+  if (kind.finish && kind.gather == Gather::stack)
+    return made(stack_images(batch, kind.name, *kind.finish, kept));
+  const DType dtype = kind.finish ? kind.finish->type : kind.dtype;  // images are finished by now
+  if (kind.gather == Gather::pad) return made(pad(batch, kind.name, dtype, kept));
+  if (kind.gather == Gather::ragged) return made(join(batch, kind.name, dtype, kept));
   return made(stack(batch, kind.name, kept));
 }
 
@@ -367,7 +399,12 @@ void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedF
       const auto at = static_cast<std::ptrdiff_t>(std::min(field.at, batch.columns.size()));
       batch.columns.insert(batch.columns.begin() + at, {field.column, *std::move(column)});
     }
-    if (options_.mask) {
+    const auto is_mask = [](const Column& column) { return column.name == kMask; };
+    if (options_.mask && std::any_of(batch.columns.begin(), batch.columns.end(), is_mask)) {
+      batch.failure =
+          Error(Code::invalid_argument, "batch: mask=True adds a field '" + std::string(kMask) +
+                                            "', but the samples have one of that name; rename it");
+    } else if (options_.mask) {
       Result<Tensor> valid = Tensor::empty(DType::boolean, {std::int64_t(kept.size())});
       if (!valid) {
         batch.failure = std::move(valid).error();
@@ -375,7 +412,7 @@ void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedF
         for (std::size_t i = 0; i < kept.size(); ++i) {
           valid->data<bool>()[i] = kept[i] < batch.rows.valid;
         }
-        batch.columns.push_back({"_valid", *std::move(valid)});
+        batch.columns.push_back({kMask, *std::move(valid)});
       }
     }
   }

@@ -22,6 +22,7 @@
 namespace penstock::data {
 
 inline constexpr const char* kAllFields = "*";
+inline constexpr const char* kMask = "_valid";
 
 enum class Gather : std::uint8_t {
   stack,   // all rows have one shape
@@ -32,7 +33,7 @@ enum class Gather : std::uint8_t {
 
 struct CollateOptions {
   std::map<std::string, Gather> fields;  // others: that of kAllFields, or stack
-  bool mask = false;                     // adds "_valid"
+  bool mask = false;                     // adds kMask
   bool alone = false;                    // each batch has a schema of its own
   // For images that come as arrays of uint8, height x width x channels.
   std::map<std::string, FinishSpec> images;  // sizes are those of the rows
@@ -55,7 +56,9 @@ class Collator {
   struct Kind {
     std::string name;
     std::size_t type = 0;   // of the Value
+    std::string words;      // the same for messages
     std::size_t array = 0;  // if it is placed
+    bool numbers = false;   // in arrays, or single: those are arrays without dimensions
     DType dtype = DType::uint8;
     Dims shape;
     Gather gather = Gather::stack;
@@ -64,6 +67,7 @@ class Collator {
   using Kept = std::vector<std::size_t>;
 
   void learn(const Row& row);
+  static bool fits(const Kind& kind, const Value& value);
   Status check(const Row& row) const;
   Result<Column> column(Batch& batch, const Kind& kind, const Kept& kept) const;
 

@@ -23,6 +23,7 @@ Dataset Dataset::open(const std::vector<std::string>& names, const OpenFilesOpti
   open.fields = options.fields;
   open.checksums = options.checksums;
   open.mmap = options.mmap;
+  open.max_member = options.max_member;
   return Dataset(std::make_shared<const Plan>()).with([&](Plan& plan) -> Status {
     Result<std::shared_ptr<const formats::Records>> records = formats::open_records(names, open);
     if (!records) return std::move(records).error();

@@ -117,6 +117,8 @@ Result<std::optional<Batch>> Loader::next() {
         array->buffer().give_to_user();
         made.array = std::move(*array);
       } else if (auto* list = std::get_if<std::vector<data::Value>>(&column.values)) {
+        std::vector<Buffer> memory;
+        memory.reserve(list->size());
         for (data::Value& value : *list) {
           const auto* text = std::get_if<data::Text>(&value);
           const data::Bytes* bytes = text != nullptr ? text : std::get_if<data::Bytes>(&value);
@@ -124,9 +126,10 @@ Result<std::optional<Batch>> Loader::next() {
             made.list.emplace_back();
             continue;
           }
-          bytes->memory.give_to_user();
+          memory.push_back(bytes->memory);
           made.list.push_back({bytes->bytes, bytes->memory});
         }
+        Buffer::give_to_user(memory);
       }
     }
     if (batch.rows_ > 0 || !batch.errors_.empty()) return std::optional<Batch>(std::move(batch));

@@ -1,5 +1,7 @@
-// Rows of a .npy file as a source: arrays in memory of their own, never views of the file.
+// Rows of a .npy file as a source: straight into a batch, or arrays in memory of their own; never
+// views of the file.
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "data/digest.h"
@@ -56,9 +58,9 @@ class NpyRows final : public Source {
       std::fill(outcomes.begin(), outcomes.end(), Status(memory.error()));
       return;
     }
-    std::vector<std::uint64_t> firsts(records.begin(), records.end());
-    for (std::uint64_t& first : firsts) first *= stride_;
-    rows_->read(firsts, count_, memory->bytes().first(all), outcomes);
+    std::vector<std::byte*> places;
+    for (std::size_t k = 0; k < records.size(); ++k) places.push_back(memory->data() + k * bytes_);
+    rows_->read(firsts(records), count_, places, outcomes);
     for (std::size_t k = 0; k < records.size(); ++k) {
       if (!outcomes[k].ok()) continue;
       Result<Tensor> row = Tensor::over(*memory, *rows_->header().dtype, shape_, k * bytes_);
@@ -70,12 +72,47 @@ class NpyRows final : public Source {
     }
   }
 
+  bool on_disk() const noexcept override { return true; }
+  void tell_places(std::span<const std::uint64_t> records,
+                   storage::ReadAhead& ahead) const override {
+    if (!in_order_) rows_->tell_places(firsts(records), count_, ahead);
+  }
+  void advise(formats::Access access) const noexcept override {
+    in_order_ = access == formats::Access::sequential;
+  }
+
+  std::vector<formats::Placeable> placeable() const override {
+    if (shape_.rank() >= Dims::max_rank) return {};  // a batch has one dimension more
+    return {{0, *rows_->header().dtype, {shape_.begin(), shape_.end()}}};
+  }
+
+  void read_placed(std::span<const std::uint64_t> records, std::span<const std::uint32_t> slots,
+                   std::span<const formats::Placement> placements, BufferPool&,
+                   std::span<Row* const>, std::vector<formats::Failure>& failures) const override {
+    std::vector<std::byte*> places(records.size());
+    std::vector<Status> outcomes(records.size());
+    for (const formats::Placement& one : placements) {
+      for (std::size_t k = 0; k < slots.size(); ++k) places[k] = one.to + slots[k] * bytes_;
+      rows_->read(firsts(records), count_, places, outcomes);
+      for (std::size_t k = 0; k < outcomes.size(); ++k) {
+        if (!outcomes[k].ok()) failures.push_back({k, std::move(outcomes[k]).error()});
+      }
+    }
+  }
+
  private:
+  std::vector<std::uint64_t> firsts(std::span<const std::uint64_t> records) const {
+    std::vector<std::uint64_t> all(records.begin(), records.end());
+    for (std::uint64_t& first : all) first *= stride_;
+    return all;
+  }
+
   std::shared_ptr<const formats::npy::Rows> rows_;
   std::vector<std::string> names_{"data"};
   std::uint64_t stride_, count_, size_ = 0, digest_ = 0;
   std::size_t bytes_;
   Dims shape_;
+  mutable std::atomic<bool> in_order_ = false;  // then the system reads ahead by itself
 };
 
 }  // namespace

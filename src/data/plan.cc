@@ -1,7 +1,6 @@
 #include "data/plan.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace penstock::data {
 
@@ -15,32 +14,31 @@ std::string LoaderPlan::name_of(std::span<const Place> places) const {
 }
 
 std::size_t rows_together(const LoaderPlan& plan, bool heavy) {
-  constexpr std::uint64_t kSmall = 16 * 1024;
-  for (const SourcePtr& source : plan.sources) heavy = heavy || source->mean_bytes() > kSmall;
-  if (!heavy && plan.only_placed) return kMostPlaced;
-  return heavy ? 1 : 32;
+  constexpr std::uint64_t kSmall = 16 * 1024, kPlacedBytes = 64 * 1024;
+  std::uint64_t bytes = 1;
+  for (const SourcePtr& source : plan.sources) bytes = std::max(bytes, source->mean_bytes());
+  if (heavy || bytes > kSmall) return 1;
+  if (!plan.only_placed) return 32;
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(kPlacedBytes / bytes, 1, kMostPlaced));
 }
 
 namespace {
 
-// Fields that belong in the batch are put there, and leave the row.
-Status place(const LoaderPlan& plan, const RowTask& task, Row& row) {
+// The row of a plan that places fields: it has one source.
+Status read_placed(const LoaderPlan& plan, const RowTask& task, std::uint64_t record, Row& row) {
+  std::vector<formats::Placement> placements;
   for (const PlacedField& field : plan.placed) {
-    const auto found = std::find_if(row.fields.begin(), row.fields.end(),
-                                    [&](const RowField& one) { return one.name == field.name; });
-    const Bytes* bytes = found == row.fields.end() ? nullptr : std::get_if<Bytes>(&found->value);
-    if (bytes == nullptr || field.array >= task.slots.size()) {
-      return Error(Code::no_field, "the sample has no field '" + field.name + "'");
+    if (field.array >= task.slots.size()) {
+      return Error(Code::internal, "field '" + field.name + "' has no place in a batch");
     }
-    const Tensor& slots = task.slots[field.array];
-    const std::size_t size = slots.nbytes() / static_cast<std::size_t>(slots.shape()[0]);
-    if (bytes->bytes.size() != size) {
-      return Error(Code::corrupt, "field '" + field.name + "' has another size here");
-    }
-    if (size > 0) std::memcpy(slots.raw() + task.slot * size, bytes->bytes.data(), size);
-    row.fields.erase(found);
+    placements.push_back({field.field, task.slots[field.array].raw()});
   }
-  return {};
+  const auto slot = static_cast<std::uint32_t>(task.slot);
+  Row* const into = &row;
+  std::vector<formats::Failure> failures;
+  plan.sources[0]->read_placed({&record, 1}, {&slot, 1}, placements, task.pool,
+                               {&into, plan.only_placed ? 0U : 1U}, failures);
+  return failures.empty() ? Status() : Status(std::move(failures[0].error));
 }
 
 }  // namespace
@@ -56,6 +54,7 @@ Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Pla
                 std::span<const Fetched> fetched, Row& row) {
   if (places.empty()) return {};  // rows of a stream come with their fields
   row.fields.clear();
+  if (!plan.placed.empty()) return read_placed(plan, task, places[0].record, row);
   const RowTask alone{task.key, task.position, task.pool};
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];
@@ -78,7 +77,7 @@ Status read_row(const LoaderPlan& plan, const RowTask& task, std::span<const Pla
       row.fields.push_back(std::move(field));
     }
   }
-  return plan.placed.empty() ? Status() : place(plan, task, row);
+  return {};
 }
 
 Result<bool> run_all(const LoaderPlan& plan, const RowTask& task, const CallTask& call, Row& row) {

@@ -62,7 +62,7 @@ struct LoaderPlan {
   std::size_t together = 1;   // rows that are read at once, by one worker
   std::uint64_t seed = 0;
   bool replace = false;                  // rows that fail are replaced by others
-  std::vector<PlacedField> placed = {};  // if there is one source, and it places()
+  std::vector<PlacedField> placed = {};  // if there is one source; it has them placeable()
   bool only_placed = false;              // there are no other fields
   static constexpr std::uint32_t kMostDraws = 8;
 

@@ -57,11 +57,7 @@ void RowWork::read_placed(Batch& batch, std::size_t first, std::size_t last) con
     const std::size_t row = batch.read_at(first + one.index);
     if (failed[one.index]) continue;
     failed[one.index] = true;
-    if (one.error.code() == Code::io) {
-      steps(batch, row, 0);  // once more, alone
-    } else {
-      after_reading(batch, row, 0, std::move(one.error));
-    }
+    after_reading(batch, row, 0, std::move(one.error));
   }
   if (plan_->segments[0].steps.empty()) return;
   for (std::size_t i = first; i < last; ++i) {

@@ -65,10 +65,14 @@ class FormatSource final : public Source {
   std::uint64_t ahead() const noexcept override { return records_->ahead(); }
   void expect(std::span<const std::uint64_t> records) const override { records_->expect(records); }
   void advise(formats::Access access) const noexcept override { records_->advise(access); }
+  bool on_disk() const noexcept override { return records_->on_disk(); }
+  void tell_places(std::span<const std::uint64_t> records,
+                   storage::ReadAhead& ahead) const override {
+    records_->tell_places(records, ahead);
+  }
 
   Status read(std::uint64_t index, BufferPool& pool, Row& into) const override {
     thread_local formats::Record record;
-    constexpr int kTries = 3;  // what the system refuses once it may grant a moment later
     Status status;
     for (int k = 0; k < kTries; ++k) {
       status = records_->read(index, pool, record);
@@ -96,7 +100,7 @@ class FormatSource final : public Source {
     return {};
   }
 
-  bool places() const noexcept override { return records_->places(); }
+  std::vector<formats::Placeable> placeable() const override { return records_->placeable(); }
 
   void read_placed(std::span<const std::uint64_t> indices, std::span<const std::uint32_t> slots,
                    std::span<const formats::Placement> placements, BufferPool& pool,
@@ -105,7 +109,19 @@ class FormatSource final : public Source {
     thread_local std::vector<formats::Record> records;
     if (records.size() < into.size()) records.resize(into.size());
     const auto some = std::span(records).first(into.size());
-    records_->read_placed(indices, slots, placements, pool, some, failures);
+    std::vector<formats::Failure> failed;
+    records_->read_placed(indices, slots, placements, pool, some, failed);
+    for (formats::Failure& one : failed) {
+      Status status = std::move(one.error);
+      for (int k = 1; k < kTries && !status.ok() && status.error().code() == Code::io; ++k) {
+        std::vector<formats::Failure> again;
+        records_->read_placed(indices.subspan(one.index, 1), slots.subspan(one.index, 1),
+                              placements, pool, into.empty() ? some : some.subspan(one.index, 1),
+                              again);
+        status = again.empty() ? Status() : Status(std::move(again[0].error));
+      }
+      if (!status.ok()) failures.push_back({one.index, gone(std::move(status)).error()});
+    }
     for (std::size_t i = 0; i < into.size(); ++i) add_fields(some[i], *into[i]);
     for (formats::Record& record : some) record.clear();
   }
@@ -128,6 +144,8 @@ class FormatSource final : public Source {
   }
 
  private:
+  static constexpr int kTries = 3;  // what the system refuses once it may grant a moment later
+
   // A file that was there when the records were opened is not one bad sample.
   static Status gone(Status status) {
     if (status.error().code() != Code::not_found) return status;

@@ -35,7 +35,7 @@ class Source {
                          std::span<Row* const> into, std::span<Status> outcomes) const;
   // The same, with some fields straight into arrays of a batch; see formats::Records. `into` may be
   // empty: then nothing else is read.
-  virtual bool places() const noexcept { return false; }
+  virtual std::vector<formats::Placeable> placeable() const { return {}; }
   virtual void read_placed(std::span<const std::uint64_t> records,
                            std::span<const std::uint32_t> slots,
                            std::span<const formats::Placement> placements, BufferPool& pool,
@@ -61,6 +61,8 @@ class Source {
   virtual std::uint64_t block() const noexcept { return 0; }  // see formats::Records
   virtual std::uint64_t ahead() const noexcept { return 0; }  // likewise
   virtual void expect(std::span<const std::uint64_t>) const {}
+  virtual bool on_disk() const noexcept { return false; }  // likewise
+  virtual void tell_places(std::span<const std::uint64_t>, storage::ReadAhead&) const {}
   virtual void advise(formats::Access) const noexcept {}     // how it will be read next
   virtual bool elsewhere() const noexcept { return false; }  // read() does nothing; see below
 };

@@ -1,27 +1,12 @@
-// Tokens of a window as int64, straight into the batch where there is one.
+// Tokens of a window as int64, where the source does not put them into the batch itself.
 #include <algorithm>
-#include <cstring>
 
 #include "data/steps.h"
-#include "data/widen.h"
+#include "formats/tokens/widen.h"
 #include "storage/fault_guard.h"
 
 namespace penstock::data {
 namespace {
-
-template <class T>
-void widen_bytes(std::span<const std::byte> from, std::int64_t* to) {
-  const std::size_t count = from.size() / sizeof(T);
-  const std::byte* at = from.data();
-  if (reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0) {
-    return widen(reinterpret_cast<const T*>(at), count, to);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    T token;
-    std::memcpy(&token, at + i * sizeof(T), sizeof(T));
-    to[i] = token;
-  }
-}
 
 class Tokens final : public RowStep {
  public:
@@ -50,19 +35,8 @@ class Tokens final : public RowStep {
       to = own.data<std::int64_t>();
     }
     const std::span<const std::byte> from = bytes->bytes;
-    const bool there = storage::survives([from, to, dtype = work_.dtype] {
-      switch (dtype) {
-        case DType::uint16:
-          widen_bytes<std::uint16_t>(from, to);
-          break;
-        case DType::uint32:
-          widen_bytes<std::uint32_t>(from, to);
-          break;
-        default:
-          widen_bytes<std::int32_t>(from, to);
-          break;
-      }
-    });
+    const bool there = storage::survives(
+        [from, to, dtype = work_.dtype] { formats::tokens::widen(dtype, from, to); });
     if (!there) {
       return Error(Code::io,
                    "the file has become shorter while it was read: write a new file and rename it, "

@@ -37,13 +37,17 @@ bool Engine::claim_next(int lane, int most, Claim& claim) {
     stage.yielded = false;
     stage.running++;
     running_++;
-    if (stage.spec.kind != Kind::source) lanes_[static_cast<std::size_t>(lane)].running++;
+    // Looking for more work at length pays if the consumer takes turns, or if neither others of the
+    // lane nor native workers need a core meanwhile.
+    LaneUse& use = lanes_[static_cast<std::size_t>(lane)];
+    claim.patient = takes_turns_ || (use.running == 0 && lanes_[0].running == 0);
+    if (stage.spec.kind != Kind::source) use.running++;
     claim.stage = &stage;
     claim.started = now();
     claim.quick = stage.quick();
     if (claim.quick) {
-      lanes_[static_cast<std::size_t>(lane)].quick++;
-      lanes_[static_cast<std::size_t>(lane)].quick_at = claim.started;
+      use.quick++;
+      use.quick_at = claim.started;
     }
     stage.touch(claim.started);
     // Stages at the same distance take turns: a fast branch of a merge must not starve the others.

@@ -24,15 +24,6 @@ inline std::int64_t cpu_ns(clockid_t clock) noexcept {
 // Longer timeouts mean for ever: ten years.
 inline constexpr std::int64_t kLongestNs = std::int64_t{10} * 365 * 86'400 * 1'000'000'000;
 
-// A hint to the core that this is a busy wait.
-inline void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 // How long it is worth looking for something before going to sleep: `most`, unless looking has been
 // in vain of late, which is so when other programs want the cores.
 class Patience {

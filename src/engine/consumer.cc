@@ -54,7 +54,7 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
     const std::int64_t began = left_at_;
     const bool ready = wait_for_item(hold, timeout);
     const bool stopped = stopping();
-    const std::uint64_t taken = sink_->popped();
+    const std::uint32_t taken = sink_->popped();
     delivery = deliver();
     if (delivery.kind == Delivery::Kind::item && !stopped) {
       sink_stats_.requests++;
@@ -71,20 +71,6 @@ Delivery Engine::get_item(std::chrono::nanoseconds timeout, bool back_to_wait) {
   }
   carry_out(chores);
   return delivery;
-}
-
-// What the consumer has waited for, and what it has taken.
-void Engine::trace_consumer(std::int64_t began, std::uint64_t taken) const {
-  static const auto* name = new std::string("get_item");
-  TraceSlice slice;
-  slice.kind = TraceSlice::Kind::consumer;
-  slice.start = began;
-  slice.end = left_at_;
-  slice.name = name;
-  slice.position = sink_stats_.requests;
-  slice.count = static_cast<std::uint32_t>(sink_->popped() - taken);
-  slice.in = {taken, sink_->number, slice.count};
-  trace(slice);
 }
 
 // How long it is worth looking for an item before going to sleep, which costs more than a short

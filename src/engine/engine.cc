@@ -27,7 +27,7 @@ constexpr int kPassedOver = 64;
 
 // See worth_calling().
 constexpr double kOftenNs = 250'000;
-constexpr int kSeveral = 8;
+constexpr int kSeveral = 16;
 
 // A quick task that has lasted this long is not quick this time.
 constexpr std::int64_t kSoonNs = 200'000;

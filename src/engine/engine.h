@@ -37,6 +37,8 @@
 
 namespace penstock::engine {
 
+struct TraceRing;
+
 // A piece of work on its way through claim, run and publish. Threads reuse theirs.
 struct Claim {
   enum class What : std::uint8_t { nothing, poll, items, resumed, flush, rows };
@@ -62,12 +64,14 @@ struct Claim {
   int budget = 0;              // outputs for which room is reserved
   std::uint64_t number = 0;    // of the first input, in the order window
   std::uint64_t position = 0;  // of the first input, among all that the stage has taken
-  std::uint64_t taken = 0;     // number of the first input in the queue before this stage
+  std::uint32_t taken = 0;     // number of the first input in the queue before this stage
   std::int64_t started = 0;
   std::int64_t ended = 0;         // 0: when it is published
   bool quick = false;             // the stage's tasks are short: see Stage::quick
+  bool patient = false;           // who carries it out may look for more at length: see claim_next
   bool ran = false;               // by run(); otherwise it is carried out elsewhere
   std::int64_t traced_until = 0;  // rows are traced one by one, as far as this
+  TraceRing* trace_ring = nullptr;  // of the thread that uses this, once it was traced
   std::array<Item, Stage::kBurst> in;
   std::shared_ptr<ParkedTask> task;  // the one that goes on, for What::resumed
   OpenTicket* ticket = nullptr;
@@ -214,8 +218,11 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void drop_queue(Queue& queue);
   void end_if_over(Stage& stage);
 
+  // trace.cc
+  void publish_traced(Claim& claim);
+  void trace_consumer(std::int64_t began, std::uint32_t taken);
+
   // consumer.cc
-  void trace_consumer(std::int64_t began, std::uint64_t taken) const;
   void plan_waiting();
   bool wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout);
   void call_lanes_and_spin(std::unique_lock<Mutex>& hold, bool force, std::int64_t until);
@@ -272,6 +279,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::vector<FailureReport> reports_;
   std::size_t kept_failures_;
   SinkStats sink_stats_;
+  std::uint64_t sink_traced_as_ = 0;  // recording and number in it
   std::int64_t started_ = 0;
   std::int64_t stopped_ = 0;
   const std::uint64_t process_;  // see fork.h

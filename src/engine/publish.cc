@@ -7,13 +7,11 @@
 namespace penstock::engine {
 
 void Engine::publish(Claim& claim) {
-  if (!tracing()) {
+  if (tracing()) {
+    publish_traced(claim);
+  } else {
     settle(claim);
-    return;
   }
-  TracedClaim traced(claim, claim.ended != 0 ? claim.ended : now());
-  settle(claim);
-  traced.published();
 }
 
 void Engine::settle(Claim& claim) {

@@ -74,14 +74,16 @@ class Queue {
   }
 
   // For traces: how many have gone through, what they are numbered by, and what has come since.
-  std::uint64_t popped() const noexcept { return head_; }
+  std::uint32_t popped() const noexcept { return static_cast<std::uint32_t>(head_); }
+  std::uint32_t pushed() const noexcept { return popped() + static_cast<std::uint32_t>(size_); }
   void note_pushed() noexcept { noted_ = pushed(); }
-  std::uint64_t noted() const noexcept { return noted_; }
-  std::uint64_t pushed_since_note() const noexcept { return pushed() - noted_; }
+  std::uint32_t noted() const noexcept { return noted_; }
+  std::uint32_t pushed_since_note() const noexcept { return pushed() - noted_; }
 
-  // For statistics: called by the reader before it takes something.
+  // For statistics: called by the reader before it takes something. What is here beyond the
+  // capacity counts as tasks that have not ended, not as items that wait.
   void sample_size() noexcept {
-    sampled_sum_ += static_cast<std::uint64_t>(size_);
+    sampled_sum_ += static_cast<std::uint64_t>(size_ < capacity_ ? size_ : capacity_);
     ++samples_;
   }
   double mean_size() const noexcept {
@@ -96,7 +98,6 @@ class Queue {
 
  private:
   std::size_t mask() const noexcept { return ring_.size() - 1; }
-  std::uint64_t pushed() const noexcept { return head_ + static_cast<std::uint64_t>(size_); }
 
   std::vector<Item> ring_;
   std::size_t head_ = 0;
@@ -108,7 +109,7 @@ class Queue {
   int slack_ = 0;
   std::uint64_t sampled_sum_ = 0;
   std::uint64_t samples_ = 0;
-  std::uint64_t noted_ = 0;
+  std::uint32_t noted_ = 0;
 };
 
 }  // namespace penstock::engine

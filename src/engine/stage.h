@@ -56,7 +56,7 @@ struct OpenTicket {
   Item item;
   std::size_t rows = 0;
   std::uint64_t number = 0;          // in the order window
-  std::uint64_t taken = 0;           // its number in the queue before this stage
+  std::uint32_t taken = 0;           // its number in the queue before this stage
   int workers = 0;                   // inside, under the engine's lock
   std::atomic<std::size_t> next{0};  // first row nobody has claimed
   std::atomic<std::size_t> left{0};  // rows that have not ended
@@ -112,6 +112,7 @@ struct Stage {
   std::int64_t since = 0;
   std::array<std::int64_t, 4> condition_ns{};
   std::atomic<const std::string*> traced_name{nullptr};  // see traced_name()
+  std::uint64_t traced_as = 0;                           // recording and number in it
 
   bool ordered() const noexcept {
     return spec.kind == Kind::fill || (spec.options.order == Order::input && concurrency > 1);

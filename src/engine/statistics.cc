@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 
 #include "engine/clock.h"
@@ -42,7 +43,8 @@ PipelineStats Engine::stats() const {
     for (const Queue* queue : stage->out) {
       one.queue_size += static_cast<std::size_t>(queue->size()) + (queue == sink_ ? in_hand : 0);
       one.queue_capacity += static_cast<std::size_t>(queue->capacity());
-      one.queue_mean += queue->mean_size();
+      // A queue that had grown, and is small again, may have had more in it.
+      one.queue_mean += std::min(queue->mean_size(), static_cast<double>(queue->capacity()));
     }
     all.stages.push_back(std::move(one));
   }

@@ -1,9 +1,9 @@
 // The recording part of a trace: see penstock/trace.h for what it is.
 //
-// A thread's slices lie in a ring that only this thread writes. Who ends the trace switches it off
-// and waits until no thread is in the middle of a slice; then it may read. Items in a queue are
-// numbered by their order in it, so that both ends of an arrow know its number without touching the
-// item.
+// A thread's slices lie in rings that only this thread writes: plain tasks in 32 bytes each, all
+// others in full. Who ends the trace switches it off and waits until no thread is in the middle of
+// a slice; then it may read. Items in a queue are numbered by their order in it, so that both ends
+// of an arrow know its number without touching the item.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,12 @@ namespace penstock::engine {
 struct Claim;
 class Queue;
 struct Stage;
+struct TraceRing;
 
-// Items of one queue: so many, from this number on.
+// Items of one queue: so many, from this number on. Numbers begin again after 2^32, which is more
+// than a trace holds.
 struct TraceItems {
-  std::uint64_t first = 0;
+  std::uint32_t first = 0;
   std::uint32_t queue = 0;
   std::uint32_t count = 0;
 };
@@ -39,6 +41,20 @@ struct TraceSlice {
   TraceItems in, out;
 };
 
+// A task of a stage that has one queue behind it, with nothing to be said about it: as most are. Or
+// what the consumer has taken.
+struct PlainTask {
+  std::int64_t start = 0;
+  std::uint64_t position = 0;
+  std::uint32_t nanoseconds = 0;
+  std::uint32_t taken = 0;  // number of the first item it has taken
+  std::uint32_t sent = 0;   // and of the first it has sent
+  std::uint16_t stage = 0;  // its number in the recording
+  std::uint8_t count = 0;
+  std::uint8_t sent_count = 0;
+};
+static_assert(sizeof(PlainTask) == 32);
+
 // What one thread has recorded, oldest first.
 struct TraceLane {
   std::string thread;
@@ -51,10 +67,11 @@ struct Recording {
   std::vector<TraceLane> lanes;
 };
 
-// Every thread looks at this: it is on a cache line that is hardly ever written.
-extern std::atomic<bool> trace_is_on;
+// The number of the recording under way; 0: there is none. Every thread looks at this: it is on a
+// cache line that is hardly ever written.
+extern std::atomic<std::uint32_t> recording_number;
 inline bool tracing() noexcept {
-  return trace_is_on.load(std::memory_order_relaxed);
+  return recording_number.load(std::memory_order_relaxed) != 0;
 }
 
 void trace(const TraceSlice& slice) noexcept;
@@ -62,8 +79,8 @@ void trace(const TraceSlice& slice) noexcept;
 // The stage's name, to stay for as long as the process lives.
 const std::string* traced_name(Stage& stage);
 
-// A claim that is about to be published, under the engine's lock: notes what it was and, once it is
-// published, what it has sent.
+// A claim that is about to be published, under the engine's lock, whose task is not plain: notes
+// what it was and, once it is published, what it has sent.
 class TracedClaim {
  public:
   TracedClaim(const Claim& claim, std::int64_t ended);

@@ -20,7 +20,6 @@ namespace {
 
 // Arrows begin and end a little inside their slices, so that viewers know which ones are meant.
 constexpr std::int64_t kInsideNs = 500;
-
 // One end of an arrow.
 struct End {
   std::int64_t at;
@@ -172,7 +171,7 @@ class File {
   const int process_ = getpid();
   int lanes_ = 0;
   Number flows_ = 0;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Arrow> arrows_;  // by queue and number in it
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Arrow> arrows_;  // by queue and number in it
 };
 
 Error cannot_write(const std::string& path) {
@@ -184,8 +183,10 @@ Error cannot_write(const std::string& path) {
 }  // namespace engine
 
 Status start_trace(std::size_t slices) {
-  if (slices == 0) {
-    return Error(Code::invalid_argument, "start_trace: slices is 0; give 1 or more");
+  constexpr std::size_t kMostSlices = std::size_t{1} << 26;  // of one thread: some gigabytes
+  if (slices == 0 || slices > kMostSlices) {
+    return Error(Code::invalid_argument, "start_trace: slices is " + std::to_string(slices) +
+                                             "; give 1 to " + std::to_string(kMostSlices));
   }
   if (engine::begin_recording(slices)) return {};
   return Error(Code::invalid_argument,

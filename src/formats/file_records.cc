@@ -4,7 +4,9 @@
 #include <cstring>
 #include <numeric>
 
+#include "formats/open.h"
 #include "storage/file.h"
+#include "storage/read_ahead.h"
 
 namespace penstock::formats {
 namespace {
@@ -62,6 +64,16 @@ std::uint64_t FileRecords::bytes(std::uint64_t index) const noexcept {
   return image + files_.root.size() + files_.names[std::size_t(index)].size();
 }
 
+void FileRecords::tell_places(std::span<const std::uint64_t> indices,
+                              storage::ReadAhead& ahead) const {
+  for (const std::uint64_t index : indices) {
+    if (ahead.full()) return;
+    if (index >= size() || files_.sizes[std::size_t(index)] > max_member_) continue;
+    auto file = storage::File::open(name(index));
+    if (file) ahead.add(*std::move(file), {0, files_.sizes[std::size_t(index)]});
+  }
+}
+
 Status FileRecords::read(std::uint64_t index, BufferPool& pool, Record& into) const {
   into.clear();
   if (index >= size()) {
@@ -72,10 +84,7 @@ Status FileRecords::read(std::uint64_t index, BufferPool& pool, Record& into) co
   const std::string path = name(index);
   const std::size_t size = image_ ? std::size_t(files_.sizes[std::size_t(index)]) : 0;
   if (size > max_member_) {
-    return Error(Code::out_of_range, "the file has " + std::to_string(size) +
-                                         " bytes, more than max_member, which is " +
-                                         std::to_string(max_member_))
-        .in_file(path);
+    return too_large("the file", size, max_member_).in_file(path);
   }
   const Result<Buffer> memory = pool.allocate(size + path.size());
   if (!memory) return Error(memory.error()).in_file(path);

@@ -52,6 +52,9 @@ class FileRecords final : public Records {
   std::uint64_t largest() const noexcept override { return largest_; }
   std::uint64_t mean_bytes() const noexcept override { return mean_; }
   std::uint64_t digest() const noexcept override { return files_.digest; }
+  bool on_disk() const noexcept override { return image_; }
+  void tell_places(std::span<const std::uint64_t> indices,
+                   storage::ReadAhead& ahead) const override;
   Findings findings() const noexcept override { return files_.findings; }
 
  private:

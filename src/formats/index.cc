@@ -100,10 +100,27 @@ Result<Index> Index::open(std::span<const std::byte> bytes, std::shared_ptr<cons
     index.fields_.push_back(names.substr(0, end));
     names.remove_prefix(end + 1);
   }
+  index.look_whether_plain();
   return index;
 }
 
+void Index::look_whether_plain() noexcept {
+  if (records_ == 0 || parts_ != records_ || !keys_.empty() || fields_.size() != 1) return;
+  plain_place_ = number(places_, 0);
+  plain_ = true;
+  for (std::size_t k = 0; k < records_ && plain_; ++k) {
+    plain_ =
+        firsts_[k] == k && ends_[k] == 0 && numbers_[k] == 0 && number(places_, k) == plain_place_;
+  }
+  plain_ =
+      plain_ && firsts_[std::size_t(records_)] == records_ && ends_[std::size_t(records_)] == 0;
+}
+
 bool Index::entry(std::uint64_t i, Entry& into) const noexcept {
+  if (plain_) {
+    into = {{}, i, 1};
+    return true;
+  }
   const auto k = std::size_t(i);
   const std::uint32_t first = firsts_[k], behind = firsts_[k + 1];
   const std::uint32_t start = ends_[k], end = ends_[k + 1];
@@ -121,9 +138,9 @@ std::uint64_t Index::number(std::span<const std::byte> section, std::uint64_t i)
 
 bool Index::part(std::uint64_t i, std::uint64_t p, Part& into) const noexcept {
   const std::uint64_t start = starts_[std::size_t(i)];
-  const std::uint64_t place = number(places_, p);
+  const std::uint64_t place = plain_ ? plain_place_ : number(places_, p);
   into.size = number(sizes_, p);
-  into.field = numbers_[std::size_t(p)];
+  into.field = plain_ ? std::uint16_t(0) : numbers_[std::size_t(p)];
   if (into.field >= fields_.size() || start > stamp_.size) return false;
   if (place > stamp_.size - start || into.size > stamp_.size - start - place) return false;
   into.offset = start + place;
@@ -132,17 +149,19 @@ bool Index::part(std::uint64_t i, std::uint64_t p, Part& into) const noexcept {
 
 void Index::fetch_entry(std::uint64_t i) const noexcept {
   const auto k = std::size_t(i);
+  __builtin_prefetch(&starts_[k]);
+  if (plain_) return;
   __builtin_prefetch(&firsts_[k]);
   __builtin_prefetch(&ends_[k]);
-  __builtin_prefetch(&starts_[k]);
 }
 
 void Index::fetch_parts(std::uint64_t i) const noexcept {
-  const std::size_t part = firsts_[std::size_t(i)];
+  const std::size_t part = plain_ ? std::size_t(i) : firsts_[std::size_t(i)];
   if (part >= parts_) return;
   const std::size_t width = wide_ ? 8 : 4;
-  __builtin_prefetch(&places_[part * width]);
   __builtin_prefetch(&sizes_[part * width]);
+  if (plain_) return;
+  __builtin_prefetch(&places_[part * width]);
   __builtin_prefetch(&numbers_[part]);
 }
 

@@ -91,6 +91,7 @@ class Index {
 
  private:
   std::uint64_t number(std::span<const std::byte> section, std::uint64_t i) const noexcept;
+  void look_whether_plain() noexcept;
 
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> owner_;
@@ -98,6 +99,10 @@ class Index {
   storage::Stamp stamp_;
   Findings findings_;
   bool wide_ = false;
+  // Each record is one part without a key, all at the same distance from the record's start: then
+  // most tables need not be looked at, which counts where records are read at random.
+  bool plain_ = false;
+  std::uint64_t plain_place_ = 0;
   std::vector<std::string_view> fields_;
   std::span<const std::uint64_t> starts_, hashes_;
   std::span<const std::uint32_t> firsts_, ends_;

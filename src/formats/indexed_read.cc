@@ -8,7 +8,6 @@
 #include "formats/indexed_records.h"
 #include "formats/record_layout.h"
 #include "storage/fault_guard.h"
-#include "storage/file.h"
 #include "storage/ranges.h"
 
 namespace penstock::formats {
@@ -54,11 +53,9 @@ Status IndexedRecords::measure(const Found& found, Extent& into) const {
     if (!shard.index.part(found.record, p, part)) return contradiction(found);
     if (shard.fields[part.field] == kUnwanted) continue;
     if (part.size > max_member_) {
-      return located(Error(Code::out_of_range, "field " + fields_[shard.fields[part.field]] +
-                                                   " has " + std::to_string(part.size) +
-                                                   " bytes, more than max_member, which is " +
-                                                   std::to_string(max_member_)),
-                     found)
+      const std::string what =
+          traits_.keyed ? "field " + fields_[shard.fields[part.field]] : "this record";
+      return located(too_large(what, part.size, max_member_), found)
           .at_offset(std::int64_t(part.offset));
     }
     const std::uint64_t size = part.size + traits_.trailer;
@@ -89,8 +86,7 @@ Status IndexedRecords::verify(const Found& found, const Index::Part& part, std::
   if (!mapped_) {
     look();
   } else if (!storage::survives(look)) {
-    Status gone = storage::still_whole(files_.name(found.shard), shard.map->stamp().size, false);
-    return located(std::move(gone).error(), found);
+    return located(files_.still_whole(found.shard, false).error(), found);
   }
   if (!sound) {
     return located(Error(Code::corrupt,
@@ -156,8 +152,7 @@ Status IndexedRecords::read(std::uint64_t index, BufferPool& pool, Record& into)
 
 // What is gone after this is for whoever looks at the bytes.
 Status IndexedRecords::still_whole(const Found& found) const {
-  Status status =
-      storage::still_whole(files_.name(found.shard), shards_[found.shard].map->stamp().size);
+  Status status = files_.still_whole(found.shard);
   if (!status) return located(std::move(status).error(), found);
   return status;
 }
@@ -304,7 +299,8 @@ void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool
   std::vector<storage::Range> ranges;
   ranges.reserve(wanted.size());
   for (const Wanted& each : wanted) ranges.push_back(each.extent.range);
-  constexpr storage::MergeLimits limits;
+  // Between pages that are in memory a call costs as much as this many bytes.
+  constexpr storage::MergeLimits limits{.gap = std::uint64_t(4) << 10};
   std::vector<storage::MergedRange> merged;
   storage::merge(ranges, limits, merged);
   struct Group {
@@ -312,7 +308,7 @@ void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool
     std::uint64_t offset = 0;  // in the file
     std::size_t size = 0;      // of the read
     std::size_t at = 0;        // of its bytes in the block; the keys follow
-    Buffer memory;
+    std::size_t block = 0;
   };
   const auto keys_of = [](const Group& group) {
     std::size_t keys = 0;
@@ -321,50 +317,59 @@ void IndexedRecords::read_shard(std::span<const Wanted> wanted, BufferPool& pool
   };
   std::vector<Group> groups;
   groups.reserve(merged.size());
-  std::size_t first = 0, end = 0;  // groups[first] is the first of the block, which ends there
+  std::vector<Buffer> blocks;  // none for those that there is no memory for
+  std::size_t end = 0;         // of the last block, which is not allocated yet
   const auto close_block = [&] {
-    const Result<Buffer> memory = pool.allocate(std::max<std::size_t>(end, 1));
-    for (std::size_t g = first; memory && g < groups.size(); ++g) groups[g].memory = *memory;
-    first = groups.size();
+    Result<Buffer> memory = pool.allocate(std::max<std::size_t>(end, 1));
+    blocks.push_back(memory ? *std::move(memory) : Buffer());
     end = 0;
   };
   for (const storage::MergedRange& one : merged) {
     Group group{wanted.subspan(one.first, one.count), one.range.offset, std::size_t(one.range.size),
-                0, Buffer()};
+                0, 0};
     const std::size_t needed = group.size + keys_of(group);
     if (end > 0 && end + needed > limits.size) close_block();
     group.at = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+    group.block = blocks.size();
     end = group.at + needed;
-    groups.push_back(std::move(group));
+    groups.push_back(group);
   }
   close_block();
 
+  // A few at a time: what was read is looked at while it is in the core's cache.
+  constexpr std::size_t kFew = 64;
   const auto file = files_.open(wanted[0].found.shard);
   std::vector<storage::Read> reads;
-  reads.reserve(groups.size());
-  for (const Group& group : groups) {
-    if (!group.memory) continue;
-    reads.push_back({group.offset, group.memory.bytes().subspan(group.at, group.size)});
-  }
-  std::vector<Status> outcomes(reads.size());
-  if (file && !reads.empty()) (*file)->read_batch(reads, outcomes);
-  std::size_t done = 0;
-  for (const Group& group : groups) {
-    const bool read = group.memory && file && outcomes[done].ok();
-    done += group.memory ? 1 : 0;
-    const auto place = [&](const Index::Part& part) {
-      return group.at + (part.offset - group.offset);
-    };
-    std::size_t key_at = group.at + group.size;
-    for (const Wanted& each : group.members) {
-      if (!read) {
-        read_alone(each, pool);
-        continue;
+  std::vector<Status> outcomes;
+  for (std::size_t first = 0; first < groups.size(); first += kFew) {
+    const auto few =
+        std::span<const Group>(groups).subspan(first, std::min(kFew, groups.size() - first));
+    reads.clear();
+    for (const Group& group : few) {
+      const Buffer& memory = blocks[group.block];
+      if (memory) reads.push_back({group.offset, memory.bytes().subspan(group.at, group.size)});
+    }
+    outcomes.assign(reads.size(), Status());
+    if (file && !reads.empty()) (*file)->read_batch(reads, outcomes);
+    std::size_t done = 0;
+    for (const Group& group : few) {
+      const Buffer& memory = blocks[group.block];
+      const bool read = memory && file && outcomes[done].ok();
+      done += memory ? 1 : 0;
+      const auto place = [&](const Index::Part& part) {
+        return group.at + (part.offset - group.offset);
+      };
+      std::size_t key_at = group.at + group.size;
+      for (const Wanted& each : group.members) {
+        if (!read) {
+          read_alone(each, pool);
+          continue;
+        }
+        const std::string_view key = put_key(each.found.entry.key, memory, key_at);
+        *each.outcome = make_fields(each.found, memory, key, place, *each.into);
+        if (!each.outcome->ok()) each.into->clear();
+        key_at += each.found.entry.key.size();
       }
-      const std::string_view key = put_key(each.found.entry.key, group.memory, key_at);
-      *each.outcome = make_fields(each.found, group.memory, key, place, *each.into);
-      if (!each.outcome->ok()) each.into->clear();
-      key_at += each.found.entry.key.size();
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "formats/digest.h"
 #include "formats/record_layout.h"
+#include "storage/read_ahead.h"
 
 namespace penstock::formats {
 
@@ -85,6 +86,7 @@ Status IndexedRecords::map_files() {
       return Error(Code::io, "the file was changed while it was opened: open it again")
           .in_file(files_.name(s));
     }
+    (void)files_.open(s);  // now: others may replace it later
     Opened& shard = shards_[s];
     shard.map = *std::move(map);
     const std::span<const std::byte> bytes = shard.map->bytes();
@@ -126,9 +128,32 @@ std::uint64_t IndexedRecords::bytes(std::uint64_t index) const noexcept {
   return layout.total() + entry.key.size();
 }
 
+void IndexedRecords::tell_places(std::span<const std::uint64_t> indices,
+                                 storage::ReadAhead& ahead) const {
+  if (in_order_) return;
+  Index::Entry entry;
+  Index::Part part;
+  for (const std::uint64_t index : indices) {
+    if (ahead.full()) return;
+    if (index >= size()) continue;
+    const auto s = std::size_t(shard_of(index));
+    const Opened& shard = shards_[s];
+    const std::uint64_t record = index - firsts_[s];
+    if (shard.index.bad(record) != nullptr || !shard.index.entry(record, entry)) continue;
+    const auto file = files_.open(s);
+    if (!file) continue;
+    for (std::uint64_t p = entry.first; p < entry.first + entry.count; ++p) {
+      if (!shard.index.part(record, p, part) || part.size > max_member_) break;
+      if (shard.fields[part.field] == kUnwanted) continue;
+      ahead.add(*file, {part.offset, part.size + traits_.trailer});
+    }
+  }
+}
+
 void IndexedRecords::advise(Access access) const noexcept {
   const auto pattern =
       access == Access::random ? storage::Pattern::random : storage::Pattern::sequential;
+  in_order_ = access == Access::sequential;
   files_.advise(pattern);
   for (const Opened& shard : shards_) {
     if (shard.map) shard.map->advise(pattern);

@@ -2,6 +2,7 @@
 // format of records in files share: finding a record, reading it, checking its hashes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -53,6 +54,9 @@ class IndexedRecords final : public Records {
   std::uint64_t digest() const noexcept override { return digest_; }
   bool from_afar() const noexcept override { return remote_; }
   std::unique_ptr<Fetch> fetch(std::span<const std::uint64_t> indices) const override;
+  bool on_disk() const noexcept override { return !remote_; }
+  void tell_places(std::span<const std::uint64_t> indices,
+                   storage::ReadAhead& ahead) const override;
   Findings findings() const noexcept override { return findings_; }
   void advise(Access access) const noexcept override;
 
@@ -120,6 +124,7 @@ class IndexedRecords final : public Records {
   std::vector<std::string> fields_;
   std::uint64_t max_member_ = 0, largest_ = 0, mean_ = 1, digest_ = 0;
   bool mapped_ = false, remote_ = false;
+  mutable std::atomic<bool> in_order_ = false;  // then the system reads ahead by itself
   Traits traits_;
   Findings findings_;
 };

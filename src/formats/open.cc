@@ -21,6 +21,9 @@ constexpr std::pair<std::string_view, Format> kFormats[] = {
     {"parquet", Format::parquet}, {"arrow", Format::arrow},
 };
 
+constexpr const char* kNames =
+    "tar, tfrecord, npy, npz, zarr, hdf5, parquet, arrow, folder or files";
+
 bool is_folder(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -59,10 +62,9 @@ Result<Format> format_of(const std::string& written) {
   if (name.ends_with(".parquet") || name.ends_with(".parq")) return Format::parquet;
   if (name.ends_with(".feather") || name.ends_with(".arrow")) return Format::arrow;
   if (is_image_name(name)) return Format::files;
-  return Error(
-             Code::unsupported,
-             "cannot tell the format from this name: give format=\"tar\", \"tfrecord\", \"folder\" "
-             "or \"files\"")
+  return Error(Code::unsupported,
+               std::string("cannot tell the format from this name: give format=, one of ") +
+                   kNames + " (or tokens, in Python)")
       .in_file(written);
 }
 
@@ -96,10 +98,8 @@ Result<Format> format_named(std::string_view name) {
   for (const auto& [known, format] : kFormats) {
     if (known == name) return format;
   }
-  return Error(
-      Code::invalid_argument,
-      "format must be tar, tfrecord, npy, npz, zarr, hdf5, parquet, arrow, folder or files, not " +
-          std::string(name));
+  return Error(Code::invalid_argument,
+               std::string("format must be ") + kNames + ", not " + std::string(name));
 }
 
 std::string_view name_of(Format format) noexcept {
@@ -107,6 +107,13 @@ std::string_view name_of(Format format) noexcept {
     if (known == format) return name;
   }
   return {};
+}
+
+Error too_large(const std::string& what, std::uint64_t size, std::uint64_t max_member) {
+  return Error(Code::out_of_range, what + " has " + std::to_string(size) +
+                                       " bytes, more than max_member, which is " +
+                                       std::to_string(max_member) +
+                                       "; give a larger max_member if it is meant to be so large");
 }
 
 Result<Format> detect_format(const std::vector<std::string>& names) {

@@ -54,6 +54,9 @@ struct OpenOptions {
   std::function<Result<Buffer>(std::size_t)> large_members;
 };
 
+// The error of a `what` ("field jpg") of so many bytes, where max_member allows fewer.
+Error too_large(const std::string& what, std::uint64_t size, std::uint64_t max_member);
+
 // The one format that all of these have, found from their names.
 Result<Format> detect_format(const std::vector<std::string>& names);
 

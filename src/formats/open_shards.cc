@@ -38,13 +38,27 @@ Result<Index> index_of(const std::string& path, storage::Stamp stamp, bool hashe
   return index;
 }
 
+Status check_fit(const std::string& path, const Index& index, const Fits& fits) {
+  const auto file = storage::open_source(path);
+  if (!file) return file.error();
+  const Result<bool> fit = fits(**file, index);
+  if (!fit) return fit.error();
+  if (*fit) return {};
+  return Error(Code::corrupt,
+               "the index belongs to another file, though size and time are the same; make it anew "
+               "with: penstock index --refresh " +
+                   path)
+      .in_file(path);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string>& paths,
                                                    const OpenOptions& options,
                                                    const CheckStart& check_start,
                                                    const MakeIndex& make,
-                                                   const IndexedRecords::Traits& traits) {
+                                                   const IndexedRecords::Traits& traits,
+                                                   const Fits& fits) {
   const auto connections = storage::keep_connections(paths);
   const SidecarOptions sidecar{options.checksums, options.refresh, options.write_index};
   std::vector<IndexedRecords::Shard> shards(paths.size());
@@ -56,13 +70,16 @@ Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string
       outcomes[i] = stamp.error();
       return;
     }
+    bool made = false;
     Result<Index> index = open_index(path, *stamp, sidecar, [&] {
+      made = true;
       return index_of(path, *stamp, options.checksums, check_start, make);
     });
     if (!index) {
       outcomes[i] = std::move(index).error();
       return;
     }
+    if (fits && !made && !index->has_hashes()) outcomes[i] = check_fit(path, *index, fits);
     shards[i] = {path, *stamp, *std::move(index)};
   });
   for (const Status& outcome : outcomes) {

@@ -19,7 +19,12 @@
 #include <vector>
 
 #include "penstock/buffer.h"
+#include "penstock/dtype.h"
 #include "penstock/error.h"
+
+namespace penstock::storage {
+class ReadAhead;
+}
 
 namespace penstock::formats {
 
@@ -74,8 +79,14 @@ struct Findings {
   Findings& operator+=(const Findings& other) noexcept;
 };
 
-// A field whose values all have one size, and where they go: that of slot k to `to` + k times the
-// size.
+// A field that may go straight into a batch: numbers of one type and shape in every record.
+struct Placeable {
+  std::size_t field = 0;  // of Records::fields()
+  DType dtype = DType::uint8;
+  std::vector<std::int64_t> shape;
+};
+
+// Where the values of such a field go: that of slot k to `to` + k times their size.
 struct Placement {
   std::size_t field = 0;  // of Records::fields()
   std::byte* to = nullptr;
@@ -123,8 +134,8 @@ class Records {
   virtual void read_many(std::span<const std::uint64_t> indices, BufferPool& pool,
                          std::span<Record> into, std::span<Status> outcomes) const;
 
-  // Can read_placed() be used?
-  virtual bool places() const noexcept { return false; }
+  // The fields that read_placed() takes, as it puts them down.
+  virtual std::vector<Placeable> placeable() const { return {}; }
 
   // As read_many, but these fields of record k go to their places, at slots[k], and not into the
   // record. `into` may be empty: then other fields are not read. Failures are added in any order;
@@ -156,6 +167,11 @@ class Records {
   // and these come after those that were told before. A hint: any record may be read at any time.
   virtual std::uint64_t ahead() const noexcept { return 0; }
   virtual void expect(std::span<const std::uint64_t>) const {}
+
+  // Are they in local files, so that the disk can be told ahead what will be read of them? Where
+  // that is, as far as it can be said without much ado.
+  virtual bool on_disk() const noexcept { return false; }
+  virtual void tell_places(std::span<const std::uint64_t>, storage::ReadAhead&) const {}
 
   // Are records better fetched before they are read? The plan for that, or none. The Records must
   // outlive it.

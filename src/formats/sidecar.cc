@@ -1,12 +1,8 @@
 #include "formats/sidecar.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -14,6 +10,7 @@
 
 #include "storage/file.h"
 #include "storage/map.h"
+#include "storage/write.h"
 
 namespace penstock::formats {
 namespace {
@@ -42,31 +39,9 @@ Status belongs_to(const Index& index, storage::Stamp stamp, const std::string& n
       .in_file(name);
 }
 
-// Writes all of it to a new file and renames that. The sidecar's folder exists.
-Status write_and_rename(std::span<const std::byte> bytes, const std::string& path) {
-  static std::atomic<unsigned> count = 0;
-  const std::string unfinished =
-      path + "." + std::to_string(::getpid()) + "." + std::to_string(count.fetch_add(1)) + ".tmp";
-  const auto failed = [&](const char* doing) {
-    const int number = errno;
-    ::unlink(unfinished.c_str());
-    return storage::system_error(number, doing, path);
-  };
-  {
-    const storage::Descriptor file =
-        storage::open_descriptor(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (!file) return storage::system_error(errno, "write", path);
-    while (!bytes.empty()) {
-      const ssize_t count_written =
-          ::write(file.get(), bytes.data(), std::min<std::size_t>(bytes.size(), 1 << 30));
-      if (count_written < 0 && errno == EINTR) continue;
-      if (count_written <= 0) return failed("write");
-      bytes = bytes.subspan(std::size_t(count_written));
-    }
-    if (::fdatasync(file.get()) != 0) return failed("write");
-  }
-  if (::rename(unfinished.c_str(), path.c_str()) != 0) return failed("rename");
-  return {};
+// The sidecar's folder exists.
+Status write(std::span<const std::byte> bytes, const std::string& path) {
+  return storage::write_file(path, bytes, storage::Durable::yes);
 }
 
 }  // namespace
@@ -74,12 +49,12 @@ Status write_and_rename(std::span<const std::byte> bytes, const std::string& pat
 // An old one beside the file must go, or it would be found the next time.
 Status keep_sidecar(std::span<const std::byte> bytes, const std::string& name) {
   const std::string beside = sidecar_beside(name);
-  const Status status = write_and_rename(bytes, beside);
+  const Status status = write(bytes, beside);
   if (status.ok() || exists(beside)) return status;
   if (const std::string cached = sidecar_in_cache(name); !cached.empty()) {
     std::error_code ignored;
     fs::create_directories(fs::path(cached).parent_path(), ignored);
-    const Status in_cache = write_and_rename(bytes, cached);
+    const Status in_cache = write(bytes, cached);
     if (!in_cache.ok() && exists(cached)) return in_cache;
   }
   return {};
@@ -97,8 +72,10 @@ Result<std::optional<std::vector<std::byte>>> find_sidecar(const std::string& na
   return std::optional<std::vector<std::byte>>();
 }
 
+// A URL may have a query behind its path, which is for its sidecar, too.
 std::string sidecar_beside(const std::string& name) {
-  return name + kSuffix;
+  const std::size_t end = storage::is_url(name) ? name.find_first_of("?#") : name.npos;
+  return name.substr(0, end) + kSuffix + (end == name.npos ? "" : name.substr(end));
 }
 
 std::string sidecar_in_cache(const std::string& name) {
@@ -116,7 +93,9 @@ std::string sidecar_in_cache(const std::string& name) {
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx",
                 static_cast<unsigned long long>(::XXH3_64bits(path.data(), path.size())));
-  return folder + "/penstock/index/" + hash + "-" + fs::path(path).filename().string() + kSuffix;
+  const std::string plain =
+      path.substr(0, storage::is_url(path) ? path.find_first_of("?#") : path.npos);
+  return folder + "/penstock/index/" + hash + "-" + fs::path(plain).filename().string() + kSuffix;
 }
 
 Result<Index> load_sidecar(const std::string& path) {
@@ -132,16 +111,16 @@ Result<Index> load_sidecar(const std::string& path) {
 }
 
 Status save_sidecar(const Index& index, const std::string& path) {
-  return write_and_rename(index.bytes(), path);
+  return write(index.bytes(), path);
 }
 
 namespace {
 
-// The sidecar that lies beside a file on a server; nothing if there is none.
+// The sidecar that lies beside a file on a server; nothing if there is none. Servers say in several
+// ways that there is none, or that it is not for us: with a 403, or a page in its place.
 Result<std::optional<Index>> fetch_sidecar(const std::string& url) {
   const auto source = storage::open_source(url);
-  if (!source && source.error().code() == Code::not_found) return std::optional<Index>();
-  if (!source) return source.error();
+  if (!source) return std::optional<Index>();
   const auto size = std::size_t((*source)->size());
   const auto memory = std::make_shared<std::vector<std::uint64_t>>((size + 7) / 8);  // aligned
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span(*memory)).first(size);

@@ -27,20 +27,31 @@ void on_fault(int number, siginfo_t* info, void* context) {
   }
 }
 
-void set_handler() {
+void set_handler(struct sigaction* old) {
   struct sigaction action = {};
   action.sa_sigaction = on_fault;
   // Not blocked while it runs: then nothing is to be undone on the way out.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGBUS, &action, &before);
+  ::sigaction(SIGBUS, &action, old);
+}
+
+// Frameworks that put back all signals as they think they were (Lightning does) take it away.
+// Somebody else's handler stays: it passes on to ours what it does not know.
+void keep_handler() {
+  static std::once_flag once;
+  std::call_once(once, set_handler, &before);
+  struct sigaction now = {};
+  ::sigaction(SIGBUS, nullptr, &now);
+  const bool any =
+      (now.sa_flags & SA_SIGINFO) != 0 || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+  if (!any) set_handler(nullptr);
 }
 
 }  // namespace
 
 bool survives(void (*work)(void*), void* with) noexcept {
-  static std::once_flag once;
-  std::call_once(once, set_handler);
+  keep_handler();
   sigjmp_buf here;
   sigjmp_buf* volatile outer = way_out;
   if (sigsetjmp(here, 0) != 0) {

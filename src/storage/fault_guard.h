@@ -1,8 +1,8 @@
 // Looking at mapped files that others may shorten: memory that is no longer there becomes an answer
 // instead of the end of the process.
 //
-// The first use sets a handler for SIGBUS, which stays. Faults that happen elsewhere go to the
-// handler that was there before.
+// The first use sets a handler for SIGBUS, which stays; each use sees to it that there is one.
+// Faults that happen elsewhere go to the handler that was there before.
 //
 // Thread safety: any thread at any time.
 #pragma once

@@ -1,6 +1,7 @@
 #include "storage/file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +56,10 @@ Descriptor::~Descriptor() {
 }
 
 Descriptor open_descriptor(const std::string& path, int flags, int mode) noexcept {
+  if (path.find('\0') != path.npos) {  // the system would look at what is before it
+    errno = EINVAL;
+    return Descriptor();
+  }
   int number;
   do {
     number = ::open(path.c_str(), flags | O_CLOEXEC, mode);
@@ -91,6 +96,13 @@ Status File::read(std::uint64_t offset, std::span<std::byte> into) const {
       .at_offset(std::int64_t(offset + *count));
 }
 
+Status File::still_has(std::uint64_t size) const {
+  struct stat info;
+  if (::fstat(descriptor_.get(), &info) != 0) return system_error(errno, "look at", path_);
+  if (std::uint64_t(info.st_size) >= size) return {};
+  return became_shorter(path_, std::uint64_t(info.st_size));
+}
+
 void File::advise(Pattern pattern) const noexcept {
   // For random reads the system's own judgement is best: without any read-ahead, which is what
   // POSIX_FADV_RANDOM means, reads of several pages take longer.
@@ -98,12 +110,34 @@ void File::advise(Pattern pattern) const noexcept {
                         pattern == Pattern::random ? POSIX_FADV_NORMAL : POSIX_FADV_SEQUENTIAL);
 }
 
+bool File::read_ahead(Range range) const noexcept {
+  // What one call asks for may be cut down to the read-ahead of the device, 128 KB by default.
+  constexpr std::uint64_t kPiece = std::uint64_t(128) << 10;
+  const std::uint64_t end = std::min(range.offset + range.size, stamp_.size);
+  const long before = blocks_read();
+  for (std::uint64_t at = range.offset; at < end; at += kPiece) {
+    (void)::posix_fadvise(descriptor_.get(), off_t(at), off_t(std::min(kPiece, end - at)),
+                          POSIX_FADV_WILLNEED);
+  }
+  return blocks_read() != before;
+}
+
+long blocks_read() noexcept {
+  struct rusage usage = {};
+  (void)::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_inblock;
+}
+
+Error became_shorter(const std::string& path, std::optional<std::uint64_t> now) {
+  Error error = Error(Code::io, kShorter).in_file(path);
+  return now ? std::move(error).at_offset(std::int64_t(*now)) : error;
+}
+
 Status still_whole(const std::string& path, std::uint64_t size, bool there) {
   const Result<Stamp> now = file_stamp(path);
   const bool shorter = now && now->size < size;
   if (there && !shorter) return {};
-  Error error = Error(Code::io, kShorter).in_file(path);
-  return shorter ? std::move(error).at_offset(std::int64_t(now->size)) : std::move(error);
+  return became_shorter(path, shorter ? std::optional(now->size) : std::nullopt);
 }
 
 Result<Stamp> file_stamp(const Descriptor& file, const std::string& path) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,7 +44,9 @@ class File final : public Source {
   const std::string& name() const noexcept override { return path_; }
   Stamp stamp() const noexcept override { return stamp_; }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override;
+  Status still_has(std::uint64_t size) const override;
   void advise(Pattern pattern) const noexcept override;
+  bool read_ahead(Range range) const noexcept override;
 
   File(std::string path, Descriptor descriptor, Stamp stamp) noexcept
       : path_(std::move(path)), descriptor_(std::move(descriptor)), stamp_(stamp) {}
@@ -54,9 +57,15 @@ class File final : public Source {
   Stamp stamp_;
 };
 
+// What this thread has made disks read so far, in blocks of 512 bytes; not of all file systems.
+long blocks_read() noexcept;
+
+// The Error of a file that has become shorter than it was; `now` is its size, if that is known.
+Error became_shorter(const std::string& path, std::optional<std::uint64_t> now = std::nullopt);
+
 // Of a file that is mapped, after it was looked at: an Error if it has become shorter than `size`
 // (behind the new end, inside the last page, there are zeros), or if not all of it was `there` (see
-// fault_guard.h). One that was removed stays mapped.
+// fault_guard.h). One that was removed stays mapped. (OpenFiles asks its open files.)
 Status still_whole(const std::string& path, std::uint64_t size, bool there = true);
 
 // The stamp of a path, without opening it. Fails if it is not a regular file.

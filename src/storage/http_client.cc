@@ -28,10 +28,10 @@ Error closed() {
 // The thread, and all that only it touches.
 class HttpClient::Worker {
  public:
-  Worker() : multi_(curl_multi_init()) {
+  explicit Worker(const Curl& curl) : curl_(curl), multi_(curl.multi_init()) {
     if (multi_ == nullptr) return;
-    curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, long(kMostConnections));
-    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, long(kMostConnections));
+    curl_.multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, long(kMostConnections));
+    curl_.multi_setopt(multi_, CURLMOPT_MAXCONNECTS, long(kMostConnections));
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
   ~Worker() {
@@ -41,10 +41,10 @@ class HttpClient::Worker {
       return;
     }
     thread_.request_stop();
-    curl_multi_wakeup(multi_);
+    curl_.multi_wakeup(multi_);
     thread_.join();
-    for (CURL* easy : idle_) curl_easy_cleanup(easy);
-    curl_multi_cleanup(multi_);
+    for (CURL* easy : idle_) curl_.easy_cleanup(easy);
+    curl_.multi_cleanup(multi_);
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -57,7 +57,7 @@ class HttpClient::Worker {
       const std::lock_guard lock(mutex_);
       arrived_.push_back(std::move(transfer));
     }
-    curl_multi_wakeup(multi_);
+    curl_.multi_wakeup(multi_);
   }
 
  private:
@@ -66,16 +66,16 @@ class HttpClient::Worker {
       take_arrived();
       begin_due();
       int running = 0;
-      curl_multi_perform(multi_, &running);
+      curl_.multi_perform(multi_, &running);
       finish();
-      curl_multi_poll(multi_, nullptr, 0, milliseconds_to_wait(), nullptr);
+      curl_.multi_poll(multi_, nullptr, 0, milliseconds_to_wait(), nullptr);
     }
     take_arrived();
     for (TransferPtr& transfer : waiting_) transfer->done(closed());
     for (CURL* easy : active_) {
       const TransferPtr transfer = release(easy);
       transfer->done(closed());
-      curl_easy_cleanup(easy);
+      curl_.easy_cleanup(easy);
     }
   }
 
@@ -105,7 +105,7 @@ class HttpClient::Worker {
         easy = idle_.back();
         idle_.pop_back();
       } else {
-        easy = curl_easy_init();
+        easy = curl_.easy_init();
       }
       TransferPtr transfer = std::move(*next);
       next = waiting_.erase(next);
@@ -113,23 +113,23 @@ class HttpClient::Worker {
         transfer->done(Error(Code::out_of_memory, "no memory for a request"));
         continue;
       }
-      transfer->begin(easy);
+      transfer->begin(curl_, easy);
       active_.push_back(easy);
-      curl_multi_add_handle(multi_, easy);
+      curl_.multi_add_handle(multi_, easy);
       (void)transfer.release();  // held by the handle: CURLOPT_PRIVATE
     }
   }
 
   void finish() {
     int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    while (const CURLMsg* message = curl_.multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
       CURL* easy = message->easy_handle;
       const CURLcode code = message->data.result;
       TransferPtr transfer = release(easy);
       std::erase(active_, easy);
       Error last(Code::internal, "");
-      std::optional<Result<HttpAnswer>> outcome = transfer->outcome(easy, code, last);
+      std::optional<Result<HttpAnswer>> outcome = transfer->outcome(curl_, easy, code, last);
       idle_.push_back(easy);
       if (!outcome && transfer->tries < kMostTries) {
         // Those that failed together do not all come back together.
@@ -144,8 +144,8 @@ class HttpClient::Worker {
 
   TransferPtr release(CURL* easy) {
     void* transfer = nullptr;
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-    curl_multi_remove_handle(multi_, easy);
+    curl_.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+    curl_.multi_remove_handle(multi_, easy);
     return TransferPtr(static_cast<HttpTransfer*>(transfer));
   }
 
@@ -160,6 +160,7 @@ class HttpClient::Worker {
     return int(std::max<std::int64_t>(count + (count < 1000 ? 1 : 0), 0));
   }
 
+  const Curl& curl_;
   CURLM* multi_;
   pid_t owner_ = ::getpid();
   std::mutex mutex_;
@@ -170,18 +171,18 @@ class HttpClient::Worker {
   std::jthread thread_;
 };
 
-HttpClient::HttpClient() : worker_(std::make_unique<Worker>()) {}
+HttpClient::HttpClient(const Curl& curl) : worker_(std::make_unique<Worker>(curl)) {}
 HttpClient::~HttpClient() = default;
 
 Result<std::shared_ptr<HttpClient>> HttpClient::shared() {
   static std::mutex mutex;
   static std::weak_ptr<HttpClient> known;
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  const Result<const Curl*> library = curl();
+  if (!library) return library.error();
   const std::lock_guard lock(mutex);
   std::shared_ptr<HttpClient> client = known.lock();
   if (client == nullptr || client->worker_->owner() != ::getpid()) {
-    if (started != CURLE_OK) return Error(Code::internal, "libcurl cannot be started");
-    client = std::make_shared<HttpClient>();
+    client = std::make_shared<HttpClient>(**library);
     if (!client->worker_->ok()) return Error(Code::out_of_memory, "no memory for an HTTP client");
     known = client;
   }
@@ -209,8 +210,10 @@ Result<HttpAnswer> HttpClient::get(HttpRequest request) {
   return *std::move(answer);
 }
 
-std::string curl_library() {
-  return curl_version();
+Result<std::string> curl_library() {
+  const Result<const Curl*> library = curl();
+  if (!library) return library.error();
+  return std::string((*library)->version());
 }
 
 }  // namespace penstock::storage

@@ -19,6 +19,8 @@
 
 namespace penstock::storage {
 
+struct Curl;
+
 struct HttpRequest {
   std::string url;
   std::uint64_t offset = 0;
@@ -39,7 +41,7 @@ class HttpClient {
 
   static constexpr int kMostConnections = 32;
 
-  // The one of this process, as long as somebody holds it.
+  // The one of this process, as long as somebody holds it. Error: there is no libcurl.
   static Result<std::shared_ptr<HttpClient>> shared();
 
   // `done` is called once, from the client's thread; it should be short.
@@ -47,7 +49,7 @@ class HttpClient {
   // The same, waiting for the answer.
   Result<HttpAnswer> get(HttpRequest request);
 
-  HttpClient();  // use shared()
+  explicit HttpClient(const Curl& curl);  // use shared()
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -57,7 +59,7 @@ class HttpClient {
   std::unique_ptr<Worker> worker_;
 };
 
-// "libcurl/7.88.1 OpenSSL/3.0.11 ...": what it is, and what it was built with.
-std::string curl_library();
+// "libcurl/7.88.1 OpenSSL/3.0.11 ...": what it is, and what it was built with. Loads it.
+Result<std::string> curl_library();
 
 }  // namespace penstock::storage

@@ -80,7 +80,26 @@ std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t coun
   return bytes;
 }
 
-void HttpTransfer::begin(CURL* easy) {
+namespace {
+
+// What may not stand in a URL as it is, though people write it: spaces, letters beyond ASCII.
+std::string escaped(const std::string& url) {
+  constexpr const char* kDigits = "0123456789ABCDEF";
+  std::string all;
+  for (const char c : url) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 127) {
+      all += c;
+    } else {
+      all += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void HttpTransfer::begin(const Curl& curl, CURL* easy) {
   received = 0;
   too_much = false;
   first.reset(), size.reset();
@@ -88,26 +107,26 @@ void HttpTransfer::begin(CURL* easy) {
   ++tries;
   const std::string range = std::to_string(request.offset) + "-" +
                             std::to_string(request.offset + request.into.size() - 1);
-  curl_easy_reset(easy);
-  curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(easy, CURLOPT_RANGE, range.c_str());
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);  // nothing at all for so long
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, 30L);
-  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L << 10);
-  curl_easy_setopt(easy, CURLOPT_USERAGENT, "penstock");
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, this);
+  curl.easy_reset(easy);
+  curl.easy_setopt(easy, CURLOPT_URL, escaped(request.url).c_str());
+  curl.easy_setopt(easy, CURLOPT_RANGE, range.c_str());
+  curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+  curl.easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
+  curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
+  curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);  // nothing at all for so long
+  curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, 30L);
+  curl.easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L << 10);
+  curl.easy_setopt(easy, CURLOPT_USERAGENT, "penstock");
+  curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl.easy_setopt(easy, CURLOPT_HEADERDATA, this);
+  curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  curl.easy_setopt(easy, CURLOPT_WRITEDATA, this);
+  curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
 }
 
-std::optional<Result<HttpAnswer>> HttpTransfer::outcome(CURL* easy, CURLcode code,
+std::optional<Result<HttpAnswer>> HttpTransfer::outcome(const Curl& curl, CURL* easy, CURLcode code,
                                                         Error& last) const {
   const auto fail = [&](Code what, std::string message) {
     return Result<HttpAnswer>(Error(what, std::move(message))
@@ -120,14 +139,14 @@ std::optional<Result<HttpAnswer>> HttpTransfer::outcome(CURL* easy, CURLcode cod
   };
   if (too_much) return fail(Code::io, "the server sent more than the range it was asked for");
   if (code != CURLE_OK && code != CURLE_PARTIAL_FILE) {
-    const std::string why = curl_easy_strerror(code);
+    const std::string why = curl.easy_strerror(code);
     if (code == CURLE_UNSUPPORTED_PROTOCOL) {
       return fail(Code::unsupported, "only URLs of http and https are read");
     }
     return may_pass(code) ? again(why) : fail(Code::io, "cannot read: " + why);
   }
   long status = 0;
-  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   if (status >= 500 || status == 429 || status == 408) {
     return again("the server answers " + std::to_string(status));
   }
@@ -136,9 +155,12 @@ std::optional<Result<HttpAnswer>> HttpTransfer::outcome(CURL* easy, CURLcode cod
   if (status == 404 || status == 410) return fail(Code::not_found, "there is no such file there");
   if (status == 200) {
     curl_off_t length = -1;
-    curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    curl.easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (length == 0 && request.offset == 0) return Result<HttpAnswer>({0, 0, version});
     return fail(Code::unsupported, "the server does not do ranges: download the file");
+  }
+  if (status == 416 && size && *size < request.offset) {
+    return fail(Code::io, "the file on the server is shorter than it was: open it again");
   }
   if (status != 206 || first != request.offset || !size || *size < request.offset) {
     return fail(Code::io, "the server answers " + std::to_string(status) +

@@ -1,13 +1,12 @@
 // HttpTransfer: one request and what has come of it so far, as libcurl's callbacks see it.
 #pragma once
 
-#include <curl/curl.h>
-
 #include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "storage/curl.h"
 #include "storage/http_client.h"
 
 namespace penstock::storage {
@@ -24,9 +23,10 @@ struct HttpTransfer {
   std::optional<std::uint64_t> first, size;  // from Content-Range
   std::string etag, date;
 
-  void begin(CURL* easy);
+  void begin(const Curl& curl, CURL* easy);
   // What became of it. Nothing: it is worth another try, of which `last` says why.
-  std::optional<Result<HttpAnswer>> outcome(CURL* easy, CURLcode code, Error& last) const;
+  std::optional<Result<HttpAnswer>> outcome(const Curl& curl, CURL* easy, CURLcode code,
+                                            Error& last) const;
 
  private:
   void take_header(std::string_view line);

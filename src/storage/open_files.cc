@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "storage/file.h"
 #include "storage/http.h"
 
 namespace penstock::storage {
@@ -40,6 +41,14 @@ Result<std::shared_ptr<const Source>> OpenFiles::open(std::size_t i) const {
   }
   if (open_.fetch_add(1, std::memory_order_relaxed) + 1 > limit_) close_one(i);
   return file;
+}
+
+Status OpenFiles::still_whole(std::size_t i, bool there) const {
+  const Result<std::shared_ptr<const Source>> file = open(i);
+  // Removed or replaced, and closed meanwhile: then its name is all there is to ask.
+  if (!file) return storage::still_whole(names_[i], stamps_[i].size, there);
+  if (Status status = (*file)->still_has(stamps_[i].size); !status) return status;
+  return there ? Status() : Status(became_shorter(names_[i]));
 }
 
 void OpenFiles::close_one(std::size_t except) const noexcept {

@@ -30,6 +30,11 @@ class OpenFiles {
   // File i, open for as long as the pointer is held.
   Result<std::shared_ptr<const Source>> open(std::size_t i) const;
 
+  // Of a file that is mapped, after it was looked at: an Error if it has become shorter (behind the
+  // new end, inside the last page, there are zeros), or if not all of it was `there` (see
+  // fault_guard.h). One that was removed or replaced stays mapped.
+  Status still_whole(std::size_t i, bool there = true) const;
+
   // For the files that are open and for those that will be.
   void advise(Pattern pattern) const noexcept;
 

@@ -6,14 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "penstock/error.h"
+#include "storage/source.h"
+
 namespace penstock::storage {
-
-struct Range {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-
-  std::uint64_t end() const noexcept { return offset + size; }
-};
 
 struct MergeLimits {
   std::uint64_t gap = std::uint64_t(16) << 10;  // reading this much for nothing beats another read
@@ -31,5 +27,8 @@ struct MergedRange {
 // stays as it is. Whatever was in `into` before is dropped.
 void merge(std::span<const Range> ranges, const MergeLimits& limits,
            std::vector<MergedRange>& into);
+
+// As source.read_batch(), in any order of reads, with those that lie near one another in one read.
+void read_merged(const Source& source, std::span<const Read> reads, std::span<Status> outcomes);
 
 }  // namespace penstock::storage

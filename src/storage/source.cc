@@ -44,7 +44,15 @@ void Source::start(const Read& read, ReadDone done, const Abandoned&) const {
   done(this->read(read.offset, read.into));
 }
 
+Status Source::still_has(std::uint64_t) const {
+  return {};
+}
+
 void Source::advise(Pattern) const noexcept {}
+
+bool Source::read_ahead(Range) const noexcept {
+  return false;
+}
 
 bool is_url(std::string_view name) noexcept {
   const std::size_t colon = name.find("://");

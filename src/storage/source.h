@@ -28,6 +28,13 @@ struct Stamp {
   bool operator==(const Stamp&) const = default;
 };
 
+struct Range {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+
+  std::uint64_t end() const noexcept { return offset + size; }
+};
+
 struct Read {
   std::uint64_t offset = 0;
   std::span<std::byte> into;
@@ -53,6 +60,9 @@ class Source {
   // Fills `into` with the bytes from `offset` on.
   virtual Status read(std::uint64_t offset, std::span<std::byte> into) const = 0;
 
+  // An Error if it is known to have become shorter than `size`; asks again each time.
+  virtual Status still_has(std::uint64_t size) const;
+
   // Many reads; outcomes[k] belongs to reads[k]. One failure costs no other read. A source with
   // latency keeps several under way; this one goes through them in turn.
   virtual void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const;
@@ -63,6 +73,10 @@ class Source {
   virtual void start(const Read& read, ReadDone done, const Abandoned& abandoned) const;
 
   virtual void advise(Pattern pattern) const noexcept;  // a hint, which may be ignored
+
+  // These bytes will be read soon; does not wait for them. True if they had to be fetched from a
+  // disk, as far as that is known. (ReadAhead knows when to say this.)
+  virtual bool read_ahead(Range range) const noexcept;
 };
 
 // Opens what `name` names: a path, or a URL of http or https.

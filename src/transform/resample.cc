@@ -15,6 +15,7 @@ namespace penstock {
 struct Resampler::State {
   ResizePlan plan;
   int channels = 0;
+  int planes = 1;
   bool nearest = false;
   bool mirror = false;
   RowSink* sink = nullptr;
@@ -38,16 +39,20 @@ struct Resampler::State {
   Scratch<std::uint8_t> between;   // one row between a first vertical and the horizontal pass
   Scratch<std::uint8_t> finished;  // one output row, with room for the horizontal pass's overrun
 
-  std::int64_t out_bytes() const { return plan.keep.width * channels; }
-  std::int64_t src_bytes() const { return (end_col - first_col) * channels; }
+  // Of one plane's row, and of a row of all.
+  std::int64_t plane_out() const { return plan.keep.width * channels; }
+  std::int64_t plane_src() const { return (end_col - first_col) * channels; }
+  std::int64_t out_bytes() const { return plane_out() * planes; }
+  std::int64_t src_bytes() const { return plane_src() * planes; }
   std::int64_t ring_bytes() const { return plan.vertical_first ? src_bytes() : out_bytes(); }
 
   void plan_filtered(const ResizeSpec& spec);
   void plan_nearest(const ResizeSpec& spec);
 
-  void push_filtered(const std::uint8_t* row);
-  void push_nearest(const std::uint8_t* row);
-  void horizontal_exact(const std::uint8_t* row, std::uint8_t* out);
+  void push_filtered(const std::uint8_t* const* rows);
+  void push_nearest(const std::uint8_t* const* rows);
+  void horizontal_pass(const std::uint8_t* const* rows, std::uint8_t* out);
+  void horizontal_exact(const std::uint8_t* const* rows, std::uint8_t* out);
   void vertical_pass(std::uint8_t* out);
   template <class Make>
   void emit(const Make& make);
@@ -119,9 +124,22 @@ void Resampler::State::emit(const Make& make) {
   sink->take(y, where);
 }
 
-// The horizontal pass into a row that may not be written past its end.
-void Resampler::State::horizontal_exact(const std::uint8_t* row, std::uint8_t* out) {
-  horizontal.run(row, finished.data());
+// The horizontal pass, or a copy where it changes nothing. May write past the end of `out`; each
+// plane overwrites the overrun of the one before.
+void Resampler::State::horizontal_pass(const std::uint8_t* const* rows, std::uint8_t* out) {
+  for (int p = 0; p < planes; ++p, out += plane_out()) {
+    if (plan.horizontal) {
+      horizontal.run(rows[p], out);
+    } else {
+      copy_pixels(rows[p], plan.keep.width, channels, mirror, out);
+    }
+  }
+}
+
+// The same into a row that may not be written past its end.
+void Resampler::State::horizontal_exact(const std::uint8_t* const* rows, std::uint8_t* out) {
+  if (!plan.horizontal) return horizontal_pass(rows, out);
+  horizontal_pass(rows, finished.data());
   if (out != finished.data())
     std::memcpy(out, finished.data(), static_cast<std::size_t>(out_bytes()));
 }
@@ -136,42 +154,39 @@ void Resampler::State::vertical_pass(std::uint8_t* out) {
   resample_rows(tap_rows.data(), lines.pairs(next_out - 1), count, ring_bytes(), out);
 }
 
-void Resampler::State::push_filtered(const std::uint8_t* row) {
+void Resampler::State::push_filtered(const std::uint8_t* const* rows) {
   if (!plan.vertical) {
-    emit([&](std::uint8_t* where) {
-      if (plan.horizontal) {
-        horizontal_exact(row, where);
-      } else {
-        copy_pixels(row, plan.keep.width, channels, mirror, where);
-      }
-    });
+    emit([&](std::uint8_t* where) { horizontal_exact(rows, where); });
     return;
   }
   std::uint8_t* slot = ring.data() + next_row % ring_rows * ring_stride;
   if (plan.vertical_first) {
-    std::memcpy(slot, row, static_cast<std::size_t>(src_bytes()));
-  } else if (plan.horizontal) {
-    horizontal.run(row, slot);
+    for (int p = 0; p < planes; ++p, slot += plane_src())
+      std::memcpy(slot, rows[p], static_cast<std::size_t>(plane_src()));
   } else {
-    copy_pixels(row, plan.keep.width, channels, mirror, slot);
+    horizontal_pass(rows, slot);
   }
   while (next_out < plan.keep.height &&
          lines.first(next_out) + lines.count(next_out) <= next_row + 1) {
     emit([&](std::uint8_t* where) {
       if (!plan.vertical_first) return vertical_pass(where);
       vertical_pass(between.data());
-      horizontal_exact(between.data(), where);
+      const std::uint8_t* mixed[max_planes];
+      for (int p = 0; p < planes; ++p) mixed[p] = between.data() + p * plane_src();
+      horizontal_exact(mixed, where);
     });
   }
 }
 
-void Resampler::State::push_nearest(const std::uint8_t* row) {
+void Resampler::State::push_nearest(const std::uint8_t* const* rows) {
   const auto pick = [&](std::uint8_t* out) {
-    for (std::int64_t x = 0; x < plan.keep.width; ++x) {
-      const std::int32_t from = near_columns.source(mirror ? plan.keep.width - 1 - x : x);
-      std::uint8_t* to = out + x * channels;
-      for (int c = 0; c < channels; ++c)
-        to[c] = from < 0 ? 0 : row[(from - first_col) * channels + c];
+    for (int p = 0; p < planes; ++p, out += plane_out()) {
+      for (std::int64_t x = 0; x < plan.keep.width; ++x) {
+        const std::int32_t from = near_columns.source(mirror ? plan.keep.width - 1 - x : x);
+        std::uint8_t* to = out + x * channels;
+        for (int c = 0; c < channels; ++c)
+          to[c] = from < 0 ? 0 : rows[p][(from - first_col) * channels + c];
+      }
     }
   };
   const auto clear = [&](std::uint8_t* out) {
@@ -201,6 +216,7 @@ Status Resampler::begin(const ResizeSpec& spec, RowSink& sink) {
     State& s = *state_;
     s.plan = *plan;
     s.channels = spec.channels;
+    s.planes = spec.planes;
     s.nearest = spec.filter == Filter::nearest;
     s.mirror = spec.mirror;
     s.sink = &sink;
@@ -234,12 +250,12 @@ bool Resampler::done() const {
   return !state_ || state_->next_out >= state_->plan.keep.height;
 }
 
-void Resampler::push_row(const std::uint8_t* row) {
+void Resampler::push_rows(const std::uint8_t* const* rows) {
   if (done() || state_->next_row >= state_->end_row) return;
   if (state_->nearest) {
-    state_->push_nearest(row);
+    state_->push_nearest(rows);
   } else {
-    state_->push_filtered(row);
+    state_->push_filtered(rows);
   }
   ++state_->next_row;
 }

@@ -25,8 +25,8 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
 
-  // Where output row y should be written, exactly keep.width * channels bytes, or nullptr to have
-  // the row in the resampler's own memory. Called just before take(y, ...).
+  // Where output row y should be written, exactly keep.width * channels * planes bytes, or nullptr
+  // to have the row in the resampler's own memory. Called just before take(y, ...).
   virtual std::uint8_t* place(std::int64_t y) {
     (void)y;
     return nullptr;
@@ -45,7 +45,10 @@ struct ResizeSpec {
   std::int64_t src_width = 0;
   std::int64_t src_height = 0;
   int channels = 3;  // 1 to 4
-  Box box = {};      // inside the source; see whole() for all of it
+  // Pictures of one size that are resized together, each from a row of its own; in an output row
+  // they stand one behind the other. 1 to 4.
+  int planes = 1;
+  Box box = {};  // inside the source; see whole() for all of it
   std::int64_t out_width = 0;
   std::int64_t out_height = 0;
   Filter filter = Filter::bilinear;
@@ -80,7 +83,9 @@ class Resampler {
   // Takes source row first_row(), then the next, up to last_row(). `row` points at the pixel of
   // column first_col(); nothing after column last_col() is read, and the row may be overwritten
   // once this returns. Pushing more rows than needed is ignored.
-  void push_row(const std::uint8_t* row);
+  void push_row(const std::uint8_t* row) { push_rows(&row); }
+  // The same for several planes: a row of each.
+  void push_rows(const std::uint8_t* const* rows);
 
   // True when every output row has been taken.
   bool done() const;

@@ -67,6 +67,8 @@ Result<ResizePlan> check(const ResizeSpec& spec) {
   }
   if (spec.channels < 1 || spec.channels > 4)
     return bad("channels must be 1 to 4, got " + std::to_string(spec.channels));
+  if (spec.planes < 1 || spec.planes > max_planes)
+    return bad("planes must be 1 to 4, got " + std::to_string(spec.planes));
   if (spec.filter > Filter::lanczos)
     return bad("filter " + std::to_string(static_cast<int>(spec.filter)) + " does not exist");
 

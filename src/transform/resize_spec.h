@@ -11,6 +11,8 @@ namespace penstock {
 // Larger sides are refused: single precision, in which Pillow keeps a box, has 24 bits.
 inline constexpr std::int64_t max_side = std::int64_t{1} << 24;
 
+inline constexpr int max_planes = 4;
+
 struct ResizePlan {
   // The box in Pillow's single precision.
   float left = 0;

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <string>
 
+#include "transform/scratch.h"
+
 namespace penstock {
 namespace {
 
@@ -46,7 +48,7 @@ Spectrogram::Spectrogram(const StftSpec& stft, BinValue value, std::optional<Mel
     : stft_(stft),
       value_(value),
       fft_(std::size_t(stft.n_fft)),
-      window_(std::size_t(stft.n_fft), 0.0f),
+      window_(std::size_t(stft.n_fft), 0.0),
       decibel_(decibel) {
   const double lift = stft.window == SoundWindow::hann      ? 0.5
                       : stft.window == SoundWindow::hamming ? 0.54
@@ -54,7 +56,7 @@ Spectrogram::Spectrogram(const StftSpec& stft, BinValue value, std::optional<Mel
   const std::int64_t before = (stft.n_fft - stft.window_length) / 2;
   for (std::int64_t i = 0; i < stft.window_length; ++i) {
     const double turn = 2.0 * std::numbers::pi * double(i) / double(stft.window_length);
-    window_[std::size_t(before + i)] = float(lift - (1.0 - lift) * std::cos(turn));
+    window_[std::size_t(before + i)] = lift - (1.0 - lift) * std::cos(turn);
   }
   if (!mel) return;
   const std::vector<float> filters = mel_filters(*mel, stft.n_fft);
@@ -79,31 +81,25 @@ Result<std::int64_t> Spectrogram::frames(std::int64_t samples) const {
                  "the sound has " + std::to_string(samples) +
                      " samples, fewer than n_fft: " + std::to_string(stft_.n_fft));
   }
-  if (stft_.centre && stft_.pad == SoundPad::reflect && samples <= pad) {
-    return Error(Code::invalid_argument,
-                 "the sound has " + std::to_string(samples) +
-                     " samples; pad_mode reflect needs more than n_fft / 2 of them");
-  }
   return 1 + (samples + 2 * pad - stft_.n_fft) / stft_.hop;
 }
 
-// Frames side by side, windowed; lanes without a frame are silent.
+// Frames side by side, windowed, as the transform wants them; lanes without a frame are silent.
 void Spectrogram::gather(const float* signal, std::int64_t samples, std::int64_t frame,
-                         std::int64_t count, float* into) const {
-  const std::int64_t pad = stft_.centre ? stft_.n_fft / 2 : 0;
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-    const std::int64_t begin = (frame + lane) * stft_.hop - pad;
-    if (lane >= count) {
-      for (std::int64_t i = 0; i < stft_.n_fft; ++i) into[i * kLanes + lane] = 0.0f;
-    } else if (begin >= 0 && begin + stft_.n_fft <= samples) {
-      const float* const from = signal + begin;
-      for (std::int64_t i = 0; i < stft_.n_fft; ++i) {
-        into[i * kLanes + lane] = from[i] * window_[std::size_t(i)];
-      }
+                         std::int64_t count, double* into) const {
+  const std::int64_t first = frame * stft_.hop - (stft_.centre ? stft_.n_fft / 2 : 0);
+  const std::int64_t last = first + (count - 1) * stft_.hop;
+  const bool inside = count == kLanes && first >= 0 && last + stft_.n_fft <= samples;
+  for (std::int64_t i = 0; i < stft_.n_fft; ++i) {
+    double* const to = into + fft_.place_of(std::size_t(i));
+    const double window = window_[std::size_t(i)];
+    if (inside) {
+      const float* const from = signal + first + i;
+      for (std::int64_t l = 0; l < kLanes; ++l) to[l] = double(from[l * stft_.hop]) * window;
     } else {
-      for (std::int64_t i = 0; i < stft_.n_fft; ++i) {
-        into[i * kLanes + lane] =
-            value_at(signal, samples, begin + i, stft_.pad) * window_[std::size_t(i)];
+      std::fill_n(to, kLanes, 0.0);
+      for (std::int64_t l = 0; l < count; ++l) {
+        to[l] = double(value_at(signal, samples, first + l * stft_.hop + i, stft_.pad)) * window;
       }
     }
   }
@@ -111,45 +107,45 @@ void Spectrogram::gather(const float* signal, std::int64_t samples, std::int64_t
 
 void Spectrogram::run(const float* signal, std::int64_t samples, std::int64_t frames,
                       float* out) const {
-  const std::size_t bins = fft_.bins();
-  std::vector<float> memory((fft_.length() + 2 * bins) * RealFft::kLanes + fft_.work_size());
-  float* const in = memory.data();
-  float* const re = in + fft_.length() * RealFft::kLanes;
-  float* const im = re + bins * RealFft::kLanes;
-  float* const work = im + bins * RealFft::kLanes;
+  constexpr std::size_t lanes = RealFft::kLanes;
+  const std::size_t bins = fft_.bins(), all = bins * lanes;
+  Scratch<double> memory;
+  double* const re = memory.reserve(2 * all + fft_.work_size());
+  double *const im = re + all, *const work = im + all;
   for (std::int64_t frame = 0; frame < frames; frame += kLanes) {
     const std::int64_t count = std::min(kLanes, frames - frame);
-    gather(signal, samples, frame, count, in);
-    fft_.run(in, re, im, work);
+    gather(signal, samples, frame, count, work);
+    fft_.run(work, re, im);
     if (value_ == BinValue::complex) {
       for (std::size_t k = 0; k < bins; ++k) {
         float* const to = out + 2 * (std::int64_t(k) * frames + frame);
         for (std::int64_t l = 0; l < count; ++l) {
-          to[2 * l] = re[k * RealFft::kLanes + std::size_t(l)];
-          to[2 * l + 1] = im[k * RealFft::kLanes + std::size_t(l)];
+          to[2 * l] = float(re[k * lanes + std::size_t(l)]);
+          to[2 * l + 1] = float(im[k * lanes + std::size_t(l)]);
         }
       }
       continue;
     }
-    const std::size_t all = bins * RealFft::kLanes;
     for (std::size_t i = 0; i < all; ++i) re[i] = re[i] * re[i] + im[i] * im[i];
     if (value_ == BinValue::magnitude) {
       for (std::size_t i = 0; i < all; ++i) re[i] = std::sqrt(re[i]);
     }
+    const auto put = [&](std::size_t row, const double* from) {
+      float* const to = out + std::int64_t(row) * frames + frame;
+      for (std::int64_t l = 0; l < count; ++l) to[l] = float(from[l]);
+    };
     if (bands_.empty()) {
-      for (std::size_t k = 0; k < bins; ++k) {
-        std::copy_n(re + k * RealFft::kLanes, count, out + std::int64_t(k) * frames + frame);
-      }
+      for (std::size_t k = 0; k < bins; ++k) put(k, re + k * lanes);
       continue;
     }
     for (std::size_t m = 0; m < bands_.size(); ++m) {
-      float sum[RealFft::kLanes] = {};
-      const float* from = re + std::size_t(bands_[m].first) * RealFft::kLanes;
-      for (const float weight : bands_[m].weights) {
-        for (std::size_t l = 0; l < RealFft::kLanes; ++l) sum[l] += weight * from[l];
-        from += RealFft::kLanes;
+      double sum[lanes] = {};
+      const double* from = re + std::size_t(bands_[m].first) * lanes;
+      for (const double weight : bands_[m].weights) {
+        for (std::size_t l = 0; l < lanes; ++l) sum[l] += weight * from[l];
+        from += lanes;
       }
-      std::copy_n(sum, count, out + std::int64_t(m) * frames + frame);
+      put(m, sum);
     }
   }
   if (decibel_) decibels(out, rows() * frames);

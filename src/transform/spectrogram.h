@@ -2,8 +2,8 @@
 //
 // A signal is cut into frames of n_fft samples, hop apart; each is multiplied by the window, which
 // stands in the middle of the frame, and transformed. With `centre`, frame t is centred at sample
-// t * hop, and n_fft / 2 samples are put before and after the signal. Results are float32; the
-// error against a computation in double precision is some 1e-6 of the largest value.
+// t * hop, and n_fft / 2 samples are put before and after the signal. All is computed in double
+// precision; results are float32.
 //
 // Thread safety: a Spectrogram never changes once made; any number of threads may use one.
 #pragma once
@@ -75,16 +75,16 @@ class Spectrogram {
  private:
   struct Band {
     std::int64_t first = 0;  // bin
-    std::vector<float> weights;
+    std::vector<double> weights;
   };
   void gather(const float* signal, std::int64_t samples, std::int64_t frame, std::int64_t count,
-              float* into) const;
+              double* into) const;
   void decibels(float* values, std::int64_t count) const;
 
   StftSpec stft_;
   BinValue value_;
   RealFft fft_;
-  std::vector<float> window_;  // n_fft values
+  std::vector<double> window_;  // n_fft values
   std::vector<Band> bands_;
   std::optional<DecibelSpec> decibel_;
 };

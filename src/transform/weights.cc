@@ -141,20 +141,29 @@ void AxisWeights::fill(const Kernel& kernel, std::int64_t src, float from, float
 
 void AxisWeights::compute(std::int64_t src, float from, float to, std::int64_t out,
                           std::int64_t keep_from, std::int64_t keep, Filter filter) {
+  const Axis asked{src, from, to, out, keep_from, keep, filter};
+  if (asked == made_) return;
+  made_ = {};
   size_ = keep;
   switch (filter) {
     case Filter::box:
-      return fill(BoxKernel{}, src, from, to, out, keep_from);
+      fill(BoxKernel{}, src, from, to, out, keep_from);
+      break;
     case Filter::nearest:
     case Filter::bilinear:
-      return fill(BilinearKernel{}, src, from, to, out, keep_from);
+      fill(BilinearKernel{}, src, from, to, out, keep_from);
+      break;
     case Filter::hamming:
-      return fill(HammingKernel{}, src, from, to, out, keep_from);
+      fill(HammingKernel{}, src, from, to, out, keep_from);
+      break;
     case Filter::bicubic:
-      return fill(BicubicKernel{}, src, from, to, out, keep_from);
+      fill(BicubicKernel{}, src, from, to, out, keep_from);
+      break;
     case Filter::lanczos:
-      return fill(LanczosKernel{}, src, from, to, out, keep_from);
+      fill(LanczosKernel{}, src, from, to, out, keep_from);
+      break;
   }
+  made_ = asked;  // unless it threw for want of memory
 }
 
 }  // namespace penstock

@@ -33,7 +33,8 @@ struct SplitPair {
 class AxisWeights {
  public:
   // Taps of outputs keep_from .. keep_from + keep - 1 of an axis that maps [from, to] of `src`
-  // pixels onto `out` pixels. The arguments must have been checked; filter is not nearest.
+  // pixels onto `out` pixels. The arguments must have been checked; filter is not nearest. Asked
+  // for the same again, as by a batch of pictures of one size, it has them already.
   void compute(std::int64_t src, float from, float to, std::int64_t out, std::int64_t keep_from,
                std::int64_t keep, Filter filter);
 
@@ -55,10 +56,20 @@ class AxisWeights {
     std::int32_t count;
   };
 
+  // What compute() was asked for.
+  struct Axis {
+    std::int64_t src = 0;
+    float from = 0, to = 0;
+    std::int64_t out = 0, keep_from = 0, keep = 0;
+    Filter filter = Filter::nearest;
+    bool operator==(const Axis&) const = default;
+  };
+
   template <class Kernel>
   void fill(const Kernel& kernel, std::int64_t src, float from, float to, std::int64_t out,
             std::int64_t keep_from);
 
+  Axis made_;  // with `out` 0: nothing
   std::int64_t size_ = 0;
   std::int64_t stride_ = 0;  // even
   std::int32_t max_count_ = 0;

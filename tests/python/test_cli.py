@@ -4,6 +4,9 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,13 @@ def test_version_prints_the_version_of_the_build_files(capsys: pytest.CaptureFix
     assert penstock.__version__ == match[1]
     assert main(["version"]) == 0
     assert capsys.readouterr().out == f"penstock {match[1]}\n"
+
+
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"penstock {penstock.__version__}\n"
 
 
 def test_without_a_command_it_says_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,9 +102,9 @@ def test_the_help_of_every_command_shows_an_example_and_the_exit_codes(
         with pytest.raises(SystemExit) as stop:
             main([name, "--help"])
         assert stop.value.code == 0
-        text = " ".join(capsys.readouterr().out.split())
-        assert f"example: penstock {name}" in text
-        assert "exit codes: 0 done" in text
+        *_, example, codes = capsys.readouterr().out.splitlines()  # lines that can be copied
+        assert example.startswith(f"example: penstock {name}")
+        assert codes.startswith("exit codes: 0 done")
 
 
 def test_bench_measures_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,6 +194,40 @@ def test_a_field_that_is_not_there_is_said(
     assert capsys.readouterr().err.startswith("penstock convert: no such field: ")
 
 
+def test_what_can_only_be_read_in_order_is_measured_in_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock import demo, doctor, io
+
+    monkeypatch.setattr(doctor, "_SECONDS", 0.1)
+    monkeypatch.setattr(demo, "_SECONDS", 0.1)
+    path = str(tmp_path / "x.tar.gz")
+    picture = io.encode_image(np.zeros((50, 60, 3), np.uint8), "jpeg")
+    with tarfile.open(path, "w:gz") as tar:
+        for i in range(40):
+            member = tarfile.TarInfo(f"{i}.jpg")
+            member.size = len(picture)
+            tar.addfile(member, BytesIO(picture))
+    assert main(["doctor", path]) == 0
+    assert "cropped to 224x224 in order" in capsys.readouterr().out
+    assert main(["doctor", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"]["samples"] is None
+    assert main(["bench", path, "--seconds", "0.05"]) == 0
+    assert "read, in order" in capsys.readouterr().out
+    assert main(["demo", path, "--report", str(tmp_path / "page.html")]) == 0
+    assert "to be read from front to back" in capsys.readouterr().out
+
+
+def test_a_name_that_tells_no_format_gets_all_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.bin").write_bytes(b"1234")
+    assert main(["inspect", str(tmp_path / "x.bin")]) == 1
+    said = capsys.readouterr().err
+    for name in ("tar", "tfrecord", "npy", "zarr", "hdf5", "parquet", "tokens", "folder"):
+        assert name in said
+
+
 @pytest.fixture
 def not_images(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
@@ -243,6 +287,8 @@ def test_doctor_gives_no_advice_about_a_stage_of_our_own(tmp_path: Path) -> None
     words = verdict([admit, work, sink])
     assert "Nothing holds it back" in words
     assert "source" not in words
+    words = verdict([admit, work, replace(sink, waiting=0.1)])
+    assert "Nothing holds it back" in words  # the loop only counts: it is no training
 
 
 def test_doctor_lists_libraries_and_limits(

@@ -106,6 +106,23 @@ def test_texts_nulls_and_lists_keep_their_values(tmp_path: Path) -> None:
     convert(tmp_path / "x.parquet", tmp_path / "y.tfrecord", fields=["t", "n", "l"], verify=True)
 
 
+def test_maps_stay_maps_also_where_they_are_empty(tmp_path: Path) -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    maps = [[("a", 1), ("b", 2)], None, [("c", 3)], *([[]] * 5000)]
+    pq.write_table(pa.table({"m": pa.array(maps, kind)}), tmp_path / "a.parquet")
+    convert(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    written = pq.read_table(tmp_path / "b.parquet")
+    assert written.schema.field("m").type == kind
+    assert written["m"].to_pylist() == maps
+
+
+def test_what_parquet_cannot_hold_is_said_before_anything_is_written(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((3, 2), np.complex64))
+    with pytest.raises(TypeError, match="'data' has numbers of type complex64"):
+        convert(tmp_path / "a.npy", tmp_path / "b.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npy"]
+
+
 def test_lists_of_one_length_in_some_shards_stay_lists(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     lists = [[1, 2]] * 10 + [[3]] * 10 + [[], [4, 5, 6]] * 5

@@ -58,6 +58,12 @@ def test_text() -> None:
     assert "| windows of a token file" in output
 
 
+def test_every_program_in_cpp_is_on_the_page() -> None:
+    folder = COURSE.parent / "cpp"
+    listed = (folder / "README.md").read_text()
+    assert all(f"({program.name})" in listed for program in folder.glob("*.cc"))
+
+
 def test_every_example_has_a_page() -> None:
     listed = (COURSE / "README.md").read_text()
     for folder in sorted(COURSE.iterdir()):

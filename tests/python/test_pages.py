@@ -47,11 +47,57 @@ def test_cpp_blocks_are_parts_of_programs_that_the_tests_compile(page: Path) -> 
         assert any(code in source for source in sources), f"{page}:{line} is in no program"
 
 
-@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=name_of)
-def test_links_to_files_lead_somewhere(page: Path) -> None:
-    prose = BLOCK.sub("", page.read_text())
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
-        assert os.path.exists(page.parent / target), f"{page} links to {target}"
+def prose(page: Path) -> str:
+    return BLOCK.sub("", page.read_text())
+
+
+def headings(page: Path) -> set[str]:
+    """As links name them: small letters, hyphens for spaces, no other marks."""
+    titles = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "page", sorted({*PAGES, *ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md")}), ids=name_of
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, place in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose(page)):
+        found = page.parent / target if target else page
+        assert os.path.exists(found), f"{page} links to {target}"
+        if place:
+            assert place in headings(found), f"{page} links to {target}#{place}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = set(re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / "index.md").read_text()))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.parent.name == "docs"}
+    assert pages - {"index.md"} <= listed
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    folder = None
+    for line in (ROOT / "ARCHITECTURE.md").read_text().splitlines():
+        cells = line.split("|")
+        if heading := re.match(r"\| in `([^`]+)`", line):
+            folder = ROOT / heading[1]
+        elif line.startswith("| `") and folder is not None:
+            inside = folder  # short names follow one with its folder
+            for name in re.findall(r"`([^`]+)`", cells[1]):
+                found = [*folder.glob(name), *inside.glob(name)]
+                assert found, f"ARCHITECTURE.md names {folder.relative_to(ROOT)}/{name}"
+                inside = (folder / name).parent if "/" in name.rstrip("/") else inside
+        elif not line.startswith("|"):
+            folder = None
+
+
+def test_the_architecture_describes_every_folder() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    unsaid = ("build", "dist", "cmake", "requirements", "scripts")  # the first two are made
+    for parent in ("src", "python/penstock", "."):
+        for folder in sorted((ROOT / parent).iterdir()):
+            tracked = folder.is_dir() and folder.name[0] not in "._"
+            if tracked and folder.name not in unsaid:
+                assert f"{folder.name}/" in text, f"ARCHITECTURE.md does not name {folder}"
 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("examples/**/*.md")], ids=name_of)

@@ -96,6 +96,7 @@ def convert(
     rows = _rows(ds, shard_size)
     writer = writer_for(target, to, ds, rows)
     writer.ragged = _ragged(ds)
+    writer.try_one(ds)
     if os.path.isdir(names[0]):
         writer.root = names[0]
     plan = {

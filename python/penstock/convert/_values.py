@@ -111,21 +111,29 @@ def features(sample: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def arrow_table(rows: list[dict[str, Any]], ragged: Collection[str]) -> Any:
-    """A pyarrow.Table of samples. Fields in `ragged` are lists, even if these happen to have one
-    length here."""
+def arrow_table(
+    rows: list[dict[str, Any]], ragged: Collection[str], schema: Any | None = None
+) -> Any:
+    """A pyarrow.Table of samples, to be cast to `schema`. Fields in `ragged` are lists, even if
+    these happen to have one length here."""
     import pyarrow as pa
 
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: [row.get(name) for row in rows] for name in names}
+    kinds = {} if schema is None else dict(zip(schema.names, schema.types, strict=True))
     return pa.table(
-        {name: _arrow_column(name, values, name in ragged) for name, values in columns.items()}
+        {
+            name: _arrow_column(name, values, name in ragged, kinds.get(name))
+            for name, values in columns.items()
+        }
     )
 
 
-def _arrow_column(name: str, values: list[Any], ragged: bool) -> Any:
+def _arrow_column(name: str, values: list[Any], ragged: bool, kind: Any | None) -> Any:
     import pyarrow as pa
 
+    if kind is not None and pa.types.is_map(kind):
+        return pa.array(values, kind)
     known = [value for value in values if value is not None]
     if not known:
         return pa.array(values, pa.string())
@@ -134,9 +142,21 @@ def _arrow_column(name: str, values: list[Any], ragged: bool) -> Any:
     if isinstance(known[0], np.ndarray):
         return _arrow_arrays(name, values, ragged)
     try:
-        return pa.array(values)
+        return pa.array(values, _map_of(known))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TypeError(f"'{name}' cannot become a column: {error}") from None
+
+
+def _map_of(values: list[Any]) -> Any | None:
+    """The type of maps, which are lists of pairs; nothing if these are none."""
+    import pyarrow as pa
+
+    if not all(isinstance(value, list) for value in values):
+        return None
+    pairs = [pair for value in values for pair in value]
+    if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        return None
+    return pa.map_(pa.array([key for key, _ in pairs]).type, pa.array([it for _, it in pairs]).type)
 
 
 def _arrow_arrays(name: str, values: list[Any], ragged: bool) -> Any:
@@ -149,7 +169,13 @@ def _arrow_arrays(name: str, values: list[Any], ragged: bool) -> Any:
     if len(shapes) != 1:
         raise TypeError(f"'{name}' has arrays of several shapes, which a column cannot hold")
     (shape,) = shapes
-    column = pa.array(np.concatenate([value.reshape(-1) for value in values]))
+    try:
+        column = pa.array(np.concatenate([value.reshape(-1) for value in values]))
+    except pa.ArrowNotImplementedError:
+        raise TypeError(
+            f"'{name}' has numbers of type {values[0].dtype}, which Parquet does not know: choose "
+            "other fields (--fields), or write .zarr or .npy"
+        ) from None
     for extent in reversed(shape):
         column = pa.FixedSizeListArray.from_arrays(column, extent)
     if not ragged:

@@ -61,6 +61,9 @@ class Writer:
         if folder:
             os.makedirs(folder, exist_ok=True)
 
+    def try_one(self, ds: ps.Dataset) -> None:
+        """Raises if samples like the first one cannot be written at all."""
+
     def write(self, part: int, samples: Samples, batches: Batches) -> None:
         raise NotImplementedError
 
@@ -179,11 +182,19 @@ class ParquetWriter(ShardWriter):
     groups = 4096
     """Rows in a group, at most."""
 
+    def try_one(self, ds: ps.Dataset) -> None:
+        try:
+            first = ds[0]
+        except Exception:  # it is damaged, or there is none: this comes up when it is its turn
+            return
+        _values.arrow_table([first], self.ragged)
+
     def write_file(self, path: str, samples: Samples) -> None:
         import pyarrow.parquet as parquet
 
         writer: Any = None
-        for table in self._tables(samples):
+        for rows in self._groups(samples):
+            table = _values.arrow_table(rows, self.ragged, writer and writer.schema)
             if writer is None:
                 writer = parquet.ParquetWriter(path, table.schema, write_page_checksum=True)
             writer.write_table(table.cast(writer.schema))
@@ -196,13 +207,14 @@ class ParquetWriter(ShardWriter):
 
         with parquet.ParquetFile(self.path(part)) as file:
             groups = 0
-            for groups, table in enumerate(self._tables(samples), 1):
+            for groups, rows in enumerate(self._groups(samples), 1):
+                table = _values.arrow_table(rows, self.ragged, file.schema_arrow)
                 if not file.read_row_group(groups - 1).equals(table.cast(file.schema_arrow)):
                     raise differs(self.path(part), f"row group {groups - 1}")
             if groups != file.num_row_groups:
                 raise differs(self.path(part), "the number of row groups")
 
-    def _tables(self, samples: Samples) -> Iterator[Any]:
+    def _groups(self, samples: Samples) -> Iterator[list[dict[str, Any]]]:
         """Groups of rows, of about 64 MB at most."""
         rows: list[dict[str, Any]] = []
         size = 0
@@ -210,10 +222,10 @@ class ParquetWriter(ShardWriter):
             rows.append(sample)
             size += sum(_values.size_of(value) for value in sample.values())
             if len(rows) == self.groups or size > 64_000_000:
-                yield _values.arrow_table(rows, self.ragged)
+                yield rows
                 rows, size = [], 0
         if rows:
-            yield _values.arrow_table(rows, self.ragged)
+            yield rows
 
 
 class FolderWriter(Writer):

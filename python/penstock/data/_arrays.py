@@ -3,17 +3,19 @@ rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._array_info import dtype_of
+from penstock._npy import load_npz
 from penstock.data._plan import (
     ArrayRows,
     Leaf,
     OpenArrays,
+    OpenFiles,
     PlanError,
     Step,
     ViewRows,
@@ -59,6 +61,41 @@ def open_source(source: OpenArrays) -> _core.Leaf:
     )
 
 
+def open_npz(source: OpenFiles) -> tuple[Leaf, tuple[Step, ...], _core.Leaf]:
+    """As above, for the arrays of a .npz file, which are all loaded."""
+    opened, others = rows_of(
+        load_npz(source.names[0], source.fields or None), source.window, source.stride
+    )
+    return Leaf(source), (ViewRows(others),) if others else (), opened
+
+
+_Others = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
+
+
+def rows_of(
+    arrays: Mapping[str, Any], window: int = 0, stride: int = 1
+) -> tuple[_core.Leaf, _Others]:
+    """Arrays in memory as a leaf. Those of types that batches do not have are given as bytes; what
+    they are is in the second part, for ViewRows."""
+    plain, others = {}, []
+    for name, array in arrays.items():
+        kind = array.dtype
+        numbers = kind.kind in "biuf" and kind.itemsize <= 8 and array.ndim <= _MOST_DIMENSIONS
+        if numbers or array.ndim == 0 or kind.hasobject:  # the last two are refused there
+            plain[name] = array.astype(kind.newbyteorder("="), copy=False)
+            continue
+        size = int(np.prod(array.shape[1:], dtype=np.int64)) * kind.itemsize
+        flat = np.ascontiguousarray(array).reshape(-1)
+        data = flat.view(np.uint8) if size else np.zeros(0, np.uint8)
+        plain[name] = data.reshape(len(array), size)
+        shape = (window, *array.shape[1:]) if window else array.shape[1:]
+        others.append((name, kind, shape))
+    return _core.Leaf.of_arrays(plain, window, stride), tuple(others)
+
+
+_MOST_DIMENSIONS = 8  # as many as rows in a batch may have
+
+
 def checked_window(window: int | None, stride: int | None) -> None:
     if window is not None and window < 1:
         raise PlanError(f"open: window is {window}; give 1 or more")
@@ -75,7 +112,7 @@ def viewer(step: ViewRows) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def view(sample: dict[str, Any]) -> dict[str, Any]:
         for name, dtype, shape in known:
             if name in sample:
-                row = np.frombuffer(sample[name], dtype).reshape(shape)
+                row: np.ndarray[Any, Any] = np.ndarray(shape, dtype, sample[name])
                 sample[name] = row.astype(dtype.newbyteorder("="))
         return sample
 

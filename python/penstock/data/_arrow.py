@@ -68,7 +68,7 @@ class ParquetReader:
         with _naming(name):
             file = parquet.ParquetFile(self._place.open())
             self._metadata = file.metadata
-            self.schema = file.schema_arrow
+            self.schema = _named(file.schema_arrow)
         self.rows = self._metadata.num_rows
         groups = range(self._metadata.num_row_groups)
         self.bytes = sum(self._metadata.row_group(i).total_byte_size for i in groups)
@@ -125,7 +125,7 @@ class ArrowReader:
         with _naming(name):
             if begin == b"ARROW1":
                 reader = pa.ipc.open_file(self._place.open())
-                self.schema = reader.schema
+                self.schema = _named(reader.schema)
                 narrow = pa.ipc.IpcReadOptions(
                     use_threads=False, included_fields=_narrowest(self.schema)
                 )
@@ -140,7 +140,7 @@ class ArrowReader:
                 )
             else:  # its batches are found by walking through it, and stay mapped
                 stream = pa.ipc.open_stream(pa.memory_map(name))
-                self.schema = stream.schema
+                self.schema = _named(stream.schema)
                 self._stream = list(stream)
                 self._sizes = [batch.num_rows for batch in self._stream]
         self.rows, self.bytes = sum(self._sizes), self._place.size
@@ -208,6 +208,13 @@ def _names(expression: Any, name: str) -> bool:
     return name in str(expression)  # one too many does no harm
 
 
+def _named(schema: Any) -> Any:
+    """The same; fails if names are no text."""
+    for field in schema:
+        _ = [field.name, *(field.type.field(i).name for i in range(field.type.num_fields))]
+    return schema
+
+
 def _has(columns: Sequence[str], name: str) -> bool:
     return any(column == name or column.startswith(f"{name}.") for column in columns)
 
@@ -248,7 +255,7 @@ class _naming:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         import pyarrow as pa
 
-        if isinstance(error, pa.ArrowException) or (
+        if isinstance(error, pa.ArrowException | UnicodeDecodeError) or (
             isinstance(error, OSError) and error.errno is None
         ):
             raise ValueError(f"corrupt: {error} (file {self._name})") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import marshal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.data._arrow import Reader
@@ -36,8 +37,15 @@ class Columns:
         self._wanted = {name: _target(file, name, there[name], casts) for name in names}
         self._nulls = {name: nulls[name] for name in names if name in nulls}
         self.needed = names
+        # Given to the native part as bytes: see TableValues.
+        self.values = [
+            name
+            for name, kind in self._wanted.items()
+            if _is_nested(kind) and not _is_numbers(kind) and _is_plain(kind)
+        ]
         self.columns = [
-            (name, *_words(file, name, wanted)) for name, wanted in self._wanted.items()
+            (name, "bytes", "", []) if name in self.values else (name, *_words(file, name, wanted))
+            for name, wanted in self._wanted.items()
         ]
 
     def check(self, other: Reader) -> None:
@@ -67,11 +75,58 @@ class Columns:
         wanted = self._wanted[name]
         if name in self._nulls and column.null_count:
             column = pa.compute.coalesce(column, pa.scalar(self._nulls[name], column.type))
+        if name in self.values:
+            packed = (None if one is None else marshal.dumps(one) for one in column.to_pylist())
+            return pa.array(packed, pa.large_binary())
         if column.type != wanted:
             column = column.cast(wanted)
         if column.num_chunks == 1:
             return column.chunk(0)
         return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], wanted)
+
+
+def unpacker(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Makes Python's values of what was packed above."""
+
+    def unpack(sample: dict[str, Any]) -> dict[str, Any]:
+        for name in names:
+            if sample.get(name) is not None:
+                sample[name] = marshal.loads(sample[name])
+        return sample
+
+    return unpack
+
+
+def _is_nested(kind: Any) -> bool:
+    return bool(kind.num_fields > 0)
+
+
+def _is_numbers(kind: Any) -> bool:
+    """A list, maybe of lists of a fixed size, of numbers: arrays."""
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    while pa.types.is_fixed_size_list(inner):
+        inner = inner.value_type
+    return pa.types.is_integer(inner) or str(inner) in _NUMBERS
+
+
+def _is_plain(kind: Any) -> bool:
+    """Nothing but numbers, text and bytes inside."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if _is_nested(kind):
+        return all(_is_plain(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+        or any(name in str(kind) for name in ("string", "binary"))
+    )
 
 
 def _parts(fields: Sequence[str], there: Mapping[str, Any]) -> list[str]:

@@ -52,7 +52,7 @@ class Plan:
         if self._batch is not None:
             raise TypeError("a dataset of batches has no single samples: index it before batch()")
         if self._alone is None:
-            self._alone = make_rows(self._node, self._steps, 0, None, None)
+            self._alone = make_rows(self._node, self._leaves(), self._steps, 0, None, None)
         return self._alone.native.sample(self._order(), self._leaves(), 0, 0, position)
 
     def _leaves(self) -> list[_core.Leaf]:
@@ -73,6 +73,11 @@ class Plan:
     def _samples_in(self, window: str, name: str = "window") -> int:
         if self.sequential:
             raise PlanError("shuffle: a window of a sequential plan is a number of samples")
+        if any(isinstance(leaf.source, Items) for leaf in leaves(self._node)):
+            raise PlanError(
+                f"shuffle: {name}={window!r} needs the size of records, and that of Python's "
+                "objects is not known: give a number of samples"
+            )
         known = [(len(leaf), leaf.mean_bytes) for leaf in self._leaves()]
         total = sum(n for n, _ in known)
         mean = sum(n * mean for n, mean in known) / max(total, 1)
@@ -80,9 +85,16 @@ class Plan:
 
     def _before_batch(self, step: str) -> None:
         if self._batch is not None:
+            size = self._batch.size
+            if step == "batch":
+                raise PlanError(
+                    f"batch() comes once: what comes before batch() are samples, and there are "
+                    f"batches of {size} already"
+                )
+            before = type(self)(self._node, self._steps)
             raise PlanError(
-                f"{step}() comes before batch(): ds.shuffle(...).decode_image(...).{step}(...)"
-                f".batch({self._batch.size}); after batch() only map() and to() may follow"
+                f"{step}() comes before batch(): {before!r}.{step}(...).batch({size}); after "
+                "batch() only map() and to() may follow"
             )
 
     def _reordered(

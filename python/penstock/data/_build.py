@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock import _core
 from penstock._image_request import make_request
-from penstock._npy import load_npz
-from penstock.data._arrays import open_source
+from penstock.data._arrays import open_npz, open_source, rows_of
 from penstock.data._clips import add_audio, add_video
+from penstock.data._listed import array_maker
 from penstock.data._placing import Placing
 from penstock.data._plan import (
     CHANNELS,
@@ -44,11 +44,13 @@ from penstock.data._plan import (
     Stream,
     Subset,
     TableRows,
+    TableValues,
     Take,
     Tokens,
     ViewRows,
     WidenTokens,
     Zip,
+    is_python,
     leaves,
     sees_arrays,
 )
@@ -61,8 +63,7 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
     if isinstance(source, OpenFiles) and source.format == "npy":
         return _core.Leaf.open_npy(source.names[0], source.window, source.stride)
     if isinstance(source, OpenFiles) and source.format == "npz":
-        arrays = load_npz(source.names[0], source.fields or None)
-        return _core.Leaf.of_arrays(arrays, source.window, source.stride)
+        return open_npz(source)[-1]
     if isinstance(source, OpenArrays):
         return open_source(source)
     if isinstance(source, OpenTables):
@@ -75,6 +76,7 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
             source.checksums,
             source.verify,
             source.mmap,
+            source.max_member,
         )
     if isinstance(source, Tokens):
         return _core.Leaf.open_tokens(
@@ -83,9 +85,10 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
             source.window,
             source.stride,
             [starts.tolist() for starts in source.documents],
+            source.pad,
         )
     if isinstance(source, Arrays):
-        return _core.Leaf.of_arrays(source.arrays)
+        return rows_of(source.arrays)[0]
     if isinstance(source, Items):
         return _core.Leaf.elsewhere(len(source.items), [], "item")
     if isinstance(source, Cached):
@@ -105,27 +108,40 @@ def cached_leaf(source: Cached, opened: _core.Leaf) -> _core.Leaf:
 
 def make_order(node: Node, opened: Sequence[_core.Leaf]) -> _core.Order:
     """`opened` are the leaves of the tree, from left to right."""
-    numbers = iter(range(len(opened)))
-    number = 0
+    try:
+        return _Orders(opened).make(node)
+    except ValueError as error:
+        raise PlanError(str(error)) from None
 
-    def make(node: Node) -> _core.Order:
-        nonlocal number
+
+class _Orders:
+    """Orders over leaves, which are numbered as they are met.
+
+    (No function inside another: one that calls itself would keep the leaves, and with them files
+    and caches, until the garbage is collected.)
+    """
+
+    def __init__(self, opened: Sequence[_core.Leaf]) -> None:
+        self._opened = opened
+        self._met = 0
+
+    def make(self, node: Node) -> _core.Order:
         if isinstance(node, Leaf):
-            number = next(numbers)
-            return _core.Order.leaf(number, len(opened[number]))
+            self._met += 1
+            return _core.Order.leaf(self._met - 1, len(self._opened[self._met - 1]))
         if isinstance(node, Concat):
-            return _core.Order.concat([make(part) for part in node.parts])
+            return _core.Order.concat([self.make(part) for part in node.parts])
         if isinstance(node, Zip):
-            return _core.Order.zip([make(part) for part in node.parts])
+            return _core.Order.zip([self.make(part) for part in node.parts])
         if isinstance(node, Mix):
-            parts = [make(part) for part in node.parts]
+            parts = [self.make(part) for part in node.parts]
             return _core.Order.mix(parts, list(node.weights), node.seed, node.endless)
-        child = make(node.child)
+        child = self.make(node.child)
         if isinstance(node, Shuffle):
             if node.window is None:
                 return child.shuffle(node.seed)
             # Rows of a chunk stay together, so that it is unpacked once for a window.
-            block = opened[number].block if isinstance(node.child, Leaf) else 0
+            block = self._opened[self._met - 1].block if isinstance(node.child, Leaf) else 0
             return child.shuffle_windows(node.seed, node.window, min(block, node.window))
         if isinstance(node, Take):
             return child.take(node.n)
@@ -137,11 +153,6 @@ def make_order(node: Node, opened: Sequence[_core.Leaf]) -> _core.Order:
             return child.sample(list(node.weights), node.n, node.seed)
         assert isinstance(node, Subset)
         return child.subset(node.bits, node.size)
-
-    try:
-        return make(node)
-    except ValueError as error:
-        raise PlanError(str(error)) from None
 
 
 def plain_step(sample: dict[str, Any], step: Step) -> dict[str, Any]:
@@ -190,7 +201,12 @@ class RowPlan:
 
 
 def make_rows(
-    node: Node, steps: Sequence[Step], seed: int, threads: int | None, batch: Batch | None
+    node: Node,
+    opened: Sequence[_core.Leaf],
+    steps: Sequence[Step],
+    seed: int,
+    threads: int | None,
+    batch: Batch | None,
 ) -> RowPlan:
     """`batch`: images go straight into it where they can; None: rows stand alone."""
     plan = RowPlan(_core.RowPlan(), EventLoop(), {})
@@ -203,23 +219,32 @@ def make_rows(
         own = (*(leaf.source.steps if isinstance(leaf.source, Cached) else ()), *leaf.steps)
         for i, step in enumerate(own):
             if isinstance(step, DecodeImage | DecodeVideo):
-                _note_images(plan, step, _after((*own[i + 1 :], *steps), 0), batch)
+                _note_images(plan, step, names_after((*own[i + 1 :], *steps), 0), batch)
     plan.native.leaf = None
+    last_python = max((i for i, step in enumerate(steps) if is_python(step)), default=-1)
     if any(isinstance(leaf.source, Items) for leaf in leaves(node)):
         first = steps[0] if steps else None
         wanted = first.concurrency if isinstance(first, Map) else None
-        plan.native.fetch(fetcher(node), wanted or default_concurrency(threads))
+        fetch = fetcher(node)
+        if last_python < 0:
+            fetch = _then(fetch, array_maker(batch, names_after(steps, 0)))
+        plan.native.fetch(fetch, wanted or default_concurrency(threads))
     last_call = max((i for i, step in enumerate(steps) if sees_arrays(step)), default=-1)
     placing = Placing()
-    placing.begin(plan.native, node, steps, batch)
+    placing.begin(plan.native, node, opened, steps, batch)
     for i, step in enumerate(steps):
         if isinstance(step, DecodeImage | DecodeVideo):
-            _note_images(plan, step, _after(steps, i + 1), batch)
-        final = _after(steps, i + 1) if i > last_call and batch is not None else None
+            _note_images(plan, step, names_after(steps, i + 1), batch)
+        final = names_after(steps, i + 1) if i > last_call and batch is not None else None
         left = placing.left(step)
         if left is not None:
-            _add(plan, left, ordinal, seed, threads, final, batch)
+            lists = array_maker(batch, names_after(steps, i + 1)) if i == last_python else None
+            _add(plan, left, ordinal, seed, threads, final, batch, lists)
     return plan
+
+
+def _then(function: Callable[..., Any], convert: Callable[[Any], Any] | None) -> Callable[..., Any]:
+    return function if convert is None else lambda *given: convert(function(*given))
 
 
 class _Ordinal:
@@ -236,7 +261,7 @@ class _Ordinal:
 _Names = Callable[[str], str | None]
 
 
-def _after(steps: Sequence[Step], first: int) -> _Names:
+def names_after(steps: Sequence[Step], first: int) -> _Names:
     """What a field is called after the steps from `first` on; None: it is gone."""
 
     def final(name: str) -> str | None:
@@ -294,8 +319,10 @@ def _add(
     threads: int | None,
     final: _Names | None,
     batch: Batch | None,
+    lists: Callable[[Any], Any] | None = None,
 ) -> None:
-    """`final` says how fields will be called in the batch; None: Python sees them before."""
+    """`final` says how fields will be called in the batch; None: Python sees them before. `lists`
+    is done to what the last Python function returns."""
     native = plan.native
     if isinstance(step, Select):
         native.select(list(step.names))
@@ -348,8 +375,8 @@ def _add(
         for field, kind in step.fields:
             native.decode(field, kind)
     else:
-        draws = not isinstance(step, ViewRows) and wants_rng(step.fn)
+        draws = not isinstance(step, ViewRows | TableValues) and wants_rng(step.fn)
         number = ordinal.take() if draws else 0
         call = Call(step, seed, number, plan.loop)
         concurrency = call.concurrency or default_concurrency(threads)
-        native.call(call.function, call.name, concurrency, call.with_row)
+        native.call(_then(call.function, lists), call.name, concurrency, call.with_row)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from penstock.data._plan import ALL_FIELDS, Batch, PlanError
 
@@ -26,6 +30,27 @@ def checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise PlanError(f"seed is {seed!r}; give an int")
     return int(seed) & (2**64 - 1)
+
+
+def checked_function(fn: Any, step: str) -> None:
+    if not callable(fn):
+        raise PlanError(f"{step}: {fn!r} is not a function")
+    if inspect.isgeneratorfunction(fn):
+        raise PlanError(f"{step}: a generator function gives many values; return one")
+
+
+def checked_dtype(dtype: Any) -> Any:
+    """Names of types as strings, also where NumPy's types are given."""
+    if isinstance(dtype, Mapping):
+        return {name: checked_dtype(one) for name, one in dtype.items()}
+    if isinstance(dtype, str):
+        return dtype
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        raise PlanError(
+            f'batch: dtype is {dtype!r}; give "uint8", "float32" or "float16"'
+        ) from None
 
 
 def checked_collate(collate: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:

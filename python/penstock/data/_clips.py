@@ -7,6 +7,7 @@ from typing import Any
 from penstock import _core
 from penstock._audio import audio_options
 from penstock._image_request import make_request
+from penstock._whole import as_stream
 from penstock.data._checks import checked_whole
 from penstock.data._plan import DecodeAudio, DecodeVideo, PlanError
 
@@ -29,6 +30,7 @@ def video_step(
     damaged: str | None,
     stream: int | None,
     ffmpeg_threads: int,
+    keep_index: bool,
     options: dict[str, Any],
 ) -> DecodeVideo:
     if mode not in MODES:
@@ -40,6 +42,11 @@ def video_step(
     for reserved in ("seed", "epoch"):
         if reserved in options:
             raise PlanError(f"decode_video: {reserved} is an argument of loader()")
+    if keep_index not in (True, False):
+        raise PlanError(
+            f"decode_video: keep_index is {keep_index!r}; it is True or False here. "
+            'io.Video(name, keep_index="refresh") makes the index of a file anew'
+        )
     step = DecodeVideo(
         field=field,
         num_frames=checked_whole(num_frames, "decode_video: num_frames", 1),
@@ -53,10 +60,12 @@ def video_step(
         damaged=damaged,
         stream=stream,
         ffmpeg_threads=ffmpeg_threads,
+        keep_index=bool(keep_index),
         options=tuple(sorted(options.items())),
     )
     try:
         _request(step)
+        as_stream(stream)
     except (TypeError, ValueError) as error:
         raise PlanError(f"decode_video: {error}") from None
     return step
@@ -79,8 +88,9 @@ def add_video(plan: _core.RowPlan, step: DecodeVideo, ordinal: int, finish: Fini
         step.sampling,
         step.stride,
         ordinal,
-        -1 if step.stream is None else step.stream,
+        as_stream(step.stream),
         step.ffmpeg_threads,
+        step.keep_index,
         step.indices or "",
         step.damaged or "",
         finish,

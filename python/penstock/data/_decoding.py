@@ -18,7 +18,13 @@ _Names = str | Sequence[str]
 class Decoding(Plan):
     def decode(self, *kinds: str, **fields: str) -> Self:
         """Decodes fields by extension: "cls" an integer, "json", "txt", "npy" an array. Other names
-        are given as ``decode(label="cls")``. Nothing of the data is executed."""
+        are given as ``decode(label="cls")``. Nothing of the data is executed.
+
+        >>> import penstock as ps
+        >>> raw = ps.from_list([{"cls": b"3", "json": b'{"size": [4, 5]}'}])
+        >>> raw.decode("cls", "json")[0]
+        {'cls': 3, 'json': {'size': [4, 5]}}
+        """
         self._before_batch("decode")
         pairs = _fields.decoded_fields(self._known_fields(), kinds, fields)
         return self._worked(Decode(tuple(pairs)))
@@ -50,6 +56,13 @@ class Decoding(Plan):
             box: The name of a field for what was cut out: left, top, right, bottom.
 
         The others, and what else is taken, are those of :func:`penstock.io.decode_image`.
+
+        >>> import numpy as np, penstock as ps
+        >>> picture = ps.io.encode_image(np.zeros((60, 80, 3), np.uint8), "jpeg")
+        >>> ds = ps.from_list([{"jpg": picture}] * 4)
+        >>> crops = ds.decode_image("jpg", size=(32, 32), crop="random_resized", flip=0.5)
+        >>> [batch["jpg"].shape for batch in crops.batch(4).loader()]
+        [(4, 32, 32, 3)]
         """
         self._before_batch("decode_image")
         names = [field] if isinstance(field, str) else list(field or ())
@@ -75,6 +88,7 @@ class Decoding(Plan):
         damaged: str | None = None,
         stream: int | None = None,
         ffmpeg_threads: int = 1,
+        keep_index: bool = False,
         **options: Any,
     ) -> Self:
         """Takes frames of videos: uint8, frames x height x width x channels.
@@ -89,9 +103,16 @@ class Decoding(Plan):
             indices: The name of a field for the numbers of the frames.
             damaged: The name of a field for how many of them the decoder knows to be damaged; with
                 ``strict=True`` such a sample fails instead.
+            keep_index: Keep the index of frames of each file in one beside it, and use it in later
+                epochs and runs. It is for fields that hold names: the bytes of a tar's member have
+                no place of their own, so nothing is kept of them.
 
         The others, and what else is taken (``rotate``, ``strict``, ``resize_short``, ...), are
         those of :class:`penstock.io.Video`. With a `size`, batch() gives layout and dtype.
+
+        >>> import penstock as ps
+        >>> clips = ps.from_list([{"video": "a.mp4"}, {"video": "b.mp4"}])
+        >>> frames = clips.decode_video("video", num_frames=4, size=(112, 112), sampling="random")
         """
         self._before_batch("decode_video")
         name = field or _fields.field_of("video", self._known_fields())
@@ -109,6 +130,7 @@ class Decoding(Plan):
                 damaged,
                 stream,
                 ffmpeg_threads,
+                keep_index,
                 options,
             )
         )
@@ -138,6 +160,12 @@ class Decoding(Plan):
 
         The others are those of :func:`penstock.io.load_audio`. Sounds of different lengths are
         batched with ``batch(collate={field: "pad"})``, "ragged" or "list".
+
+        >>> import numpy as np, penstock as ps
+        >>> tone = ps.io.encode_audio(np.zeros((2, 8000), np.float32), 8000, "wav")
+        >>> sounds = ps.from_list([{"wav": tone}]).decode_audio("wav", duration=0.5, channels=1)
+        >>> sounds[0]["wav"].shape
+        (1, 4000)
         """
         self._before_batch("decode_audio")
         name = field or _fields.field_of("audio", self._known_fields())

@@ -31,6 +31,7 @@ from penstock.data._plan import (
     Step,
     Subset,
     TableRows,
+    TableValues,
     Take,
     Tokens,
     ViewRows,
@@ -114,6 +115,8 @@ def step(one: Step) -> str:
     if isinstance(one, ArrayRows | ViewRows):
         kinds = (f"{name}: {kind}{list(shape)}" for name, kind, shape in one.fields)
         return f"rows({', '.join(kinds)})"
+    if isinstance(one, TableValues):
+        return f"values({', '.join(one.names)})"
     if isinstance(one, TableRows):
         columns = (f"{name}: {kind}{list(shape)}" for name, _, kind, shape in one.fields)
         return f"rows({', '.join(columns)})"

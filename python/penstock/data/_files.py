@@ -46,17 +46,17 @@ class Sequential:
 
 def open_files(
     names: tuple[str, ...],
-    format: str | None,
+    format: str,
     fields: _Fields,
     checksums: bool,
     verify: bool,
     mmap: bool,
-    window: int = 0,
-    stride: int = 1,
+    max_member: int,
+    window: int,
+    stride: int,
 ) -> Leaf:
-    format = format or format_of(names)
     if format == "tfrecord":
-        return _open_tfrecord(names, fields, checksums, verify, mmap)
+        return _open_tfrecord(names, fields, checksums, verify, mmap, max_member)
     if format == "npy":
         return _open_npy(names, window, stride)
     if window and format != "npz":
@@ -65,13 +65,14 @@ def open_files(
         raise PlanError("open: open one .npz file at a time, and concatenate the datasets")
     if isinstance(fields, Mapping):
         raise PlanError(f"open: fields of a {format} have names only: give a list")
+    wanted = tuple(fields or ())
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
         _no_map(mmap)
         names = tuple(_core.expand(list(names)))
-        read = Sequential(io.iter_tar, list(names), fields=list(fields or ()))
+        read = Sequential(io.iter_tar, list(names), fields=list(wanted), max_member=max_member)
         return Leaf(Stream(read, "replay", _UNPACK, names))
     return Leaf(
-        OpenFiles(names, format, tuple(fields or ()), checksums, verify, mmap, window, stride)
+        OpenFiles(names, format, wanted, checksums, verify, mmap, max_member, window, stride)
     )
 
 
@@ -92,14 +93,20 @@ def _no_map(mmap: bool) -> None:
 
 
 def _open_tfrecord(
-    names: tuple[str, ...], fields: _Fields, checksums: bool, verify: bool, mmap: bool
+    names: tuple[str, ...],
+    fields: _Fields,
+    checksums: bool,
+    verify: bool,
+    mmap: bool,
+    max_member: int,
 ) -> Leaf:
-    files = OpenFiles(names, "tfrecord", (), checksums, verify, mmap)
-    specs = _specs(names, fields)
+    files = OpenFiles(names, "tfrecord", (), checksums, verify, mmap, max_member)
+    specs = _specs(names, fields, max_member)
     if _core.tfrecord_is_packed(list(names)):
         _no_map(mmap)
         names = tuple(_core.expand(list(names)))
-        read = Sequential(io.iter_tfrecord, list(names), dict(specs) or None, verify=verify)
+        options = {"verify": verify, "max_member": max_member}
+        read = Sequential(io.iter_tfrecord, list(names), dict(specs) or None, **options)
         return Leaf(Stream(read, "replay", _UNPACK, names))
     return Leaf(files, (ParseExample(tuple(specs)),) if specs else ())
 
@@ -109,7 +116,10 @@ def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
     if len(names) == 1 and os.path.exists(names[0]):
         array = load_npy(names[0], mmap=True)
         dtype = array.dtype
-        if not (dtype.isnative and dtype.kind in "biuf" and dtype.itemsize <= 8):
+        if array.ndim == 0:
+            raise ValueError(f"{names[0]} is a single value, which has no rows")
+        numbers = dtype.isnative and dtype.kind in "biuf" and dtype.itemsize <= 8
+        if not numbers or array.ndim - (not window) > 8:  # dimensions of a row
             return Leaf(Items(Rows(names[0], window, stride)))
         return Leaf(OpenFiles(names, "npy", (), False, window=window, stride=stride))
     if window:
@@ -118,10 +128,10 @@ def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
     return Leaf(files, (Rename((("image", "data"),)), Decode((("data", "npy"),))))
 
 
-def _specs(names: tuple[str, ...], fields: _Fields) -> list[tuple[str, str]]:
+def _specs(names: tuple[str, ...], fields: _Fields, max_member: int) -> list[tuple[str, str]]:
     if isinstance(fields, Mapping):
         return list(fields.items())
-    known = first_specs(list(names))
+    known = first_specs(list(names), max_member=max_member)
     if fields is None:
         return known
     there = dict(known)

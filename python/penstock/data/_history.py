@@ -54,5 +54,10 @@ class History:
             self._points = [join([a, b]) for a, b in pairs]
             self._each *= 2
 
+    def copy(self) -> History:
+        other = History()
+        vars(other).update(vars(self), _points=list(self._points))
+        return other
+
     def points(self) -> list[Point]:
         return list(self._points)

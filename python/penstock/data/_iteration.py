@@ -105,7 +105,7 @@ class Iteration:
         loader._position = 0
         loader._source_state = None
 
-    def _advance(self, number: int, valid: int, state: tuple[int, Any] | None) -> None:
+    def _advance(self, number: int, valid: int, state: tuple[int | None, Any] | None) -> None:
         """One more batch was received, on all ranks."""
         loader = self._loader
         done = number * loader._batch.size * loader.world
@@ -114,8 +114,7 @@ class Iteration:
         if state is not None:
             loader._position, loader._source_state = state
         elif self._batches is not None and number + 1 >= self._batches:
-            assert loader._length is not None
-            loader._position = loader._length
+            loader._position = None
         else:
             loader._position = self._start + done + loader._batch.size * loader.world
             if loader._length is not None:

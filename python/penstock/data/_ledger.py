@@ -40,10 +40,12 @@ class Ledger:
         if count <= 0:
             return
         runs = self._runs.setdefault(epoch, [])
-        if runs and runs[-1].stride == stride and runs[-1].stop == start:
-            runs[-1] = runs[-1]._replace(many=runs[-1].many + count)
-        else:
-            runs.append(_Run(start, stride, count))
+        if runs:
+            first, step, many = runs[-1]
+            if step == stride and first + step * many == start:
+                runs[-1] = _Run(first, step, many + count)
+                return
+        runs.append(_Run(start, stride, count))
 
     @classmethod
     def merge(cls, ledgers: Iterable[Ledger | dict[str, Any]]) -> Ledger:

@@ -28,6 +28,11 @@ class Ordering(Plan):
 
         Without a window any sample can come at any time. With a window of n samples, or of "64MB",
         records are shuffled in blocks and inside windows of blocks, so that reads stay local.
+
+        >>> import penstock as ps
+        >>> ds = ps.from_list(range(5)).shuffle(seed=7)
+        >>> sorted(sample["data"] for sample in ds)
+        [0, 1, 2, 3, 4]
         """
         samples: int | None = None
         if window is not None:
@@ -43,7 +48,13 @@ class Ordering(Plan):
         return self._reordered(Shuffle(self._node, checked_seed(seed), samples, window))
 
     def shard(self, rank: int, world: int) -> Self:
-        """This process is `rank` of `world`. Written before batch(), it applies last."""
+        """This process is `rank` of `world`. Written before batch(), it applies last.
+
+        >>> import penstock as ps
+        >>> loader = ps.from_list(range(6)).shard(1, 2).batch(3).loader()
+        >>> [batch["data"].tolist() for batch in loader]
+        [[1, 3, 5]]
+        """
         self._before_batch("shard")
         if self._shard is not None:
             raise PlanError(f"shard: this is rank {self._shard[0]} of {self._shard[1]} already")
@@ -53,17 +64,32 @@ class Ordering(Plan):
         return self._like(shard=(rank, world))
 
     def take(self, n: int) -> Self:
-        """The first n samples, of all ranks together."""
+        """The first n samples, of all ranks together.
+
+        >>> import penstock as ps
+        >>> [sample["data"] for sample in ps.from_list("abc").take(2)]
+        ['a', 'b']
+        """
         return self._reordered(Take(self._node, checked_count(n, "take")))
 
     def skip(self, n: int) -> Self:
-        """All but the first n samples."""
+        """All but the first n samples.
+
+        >>> import penstock as ps
+        >>> [sample["data"] for sample in ps.from_list("abc").skip(2)]
+        ['c']
+        """
         return self._reordered(Skip(self._node, checked_count(n, "skip")))
 
     def split(self, *fractions: float, seed: int | None = 0) -> tuple[Self, ...]:
         """Parts by fraction, and the rest: ``train, test = ds.split(0.9)``.
 
         Samples are shuffled with `seed` first (None: not at all). The parts never overlap.
+
+        >>> import penstock as ps
+        >>> train, test = ps.from_list(range(100)).split(0.9)
+        >>> len(train), len(test)
+        (90, 10)
         """
         self._before_batch("split")
         if not fractions or not all(part >= 0 for part in fractions) or sum(fractions) > 1 + 1e-9:
@@ -79,17 +105,34 @@ class Ordering(Plan):
         return tuple(parts)
 
     def repeat(self, n: int | None = None) -> Self:
-        """n passes, or without end; a shuffle before it uses the pass number as the epoch."""
+        """n passes, or without end; a shuffle before it uses the pass number as the epoch.
+
+        >>> import penstock as ps
+        >>> len(ps.from_list(range(10)).shuffle(seed=0).repeat(3))
+        30
+        """
         passes = None if n is None else checked_whole(n, "repeat: n", 1)
         return self._reordered(Repeat(self._node, passes))
 
     def concat(self, other: Self) -> Self:
-        """The samples of this one, then those of the other."""
+        """The samples of this one, then those of the other.
+
+        >>> import penstock as ps
+        >>> both = ps.from_list("ab").concat(ps.from_list("c"))
+        >>> [sample["data"] for sample in both]
+        ['a', 'b', 'c']
+        """
         nodes, steps = joined([self, other], "concat")
         return self._reordered(Concat(nodes), steps, [self, other])
 
     def zip(self, other: Self) -> Self:
-        """Sample i has the fields of both samples i."""
+        """Sample i has the fields of both samples i.
+
+        >>> import penstock as ps
+        >>> letters, numbers = ps.from_list([{"x": "a"}]), ps.from_list([{"y": 1}])
+        >>> letters.zip(numbers)[0]
+        {'x': 'a', 'y': 1}
+        """
         for part in (self, other):
             part._before_batch("zip")
             if any(is_python(step) for step in part._steps):
@@ -103,7 +146,13 @@ class Ordering(Plan):
         return made
 
     def sample(self, weights: Sequence[float], n: int | None = None, seed: int = 0) -> Self:
-        """n draws with replacement, each in proportion to its weight."""
+        """n draws with replacement, each in proportion to its weight.
+
+        >>> import penstock as ps
+        >>> drawn = ps.from_list("ab").sample(weights=[1, 0], n=3)
+        >>> [sample["data"] for sample in drawn]
+        ['a', 'a', 'a']
+        """
         self._before_batch("sample")
         n = _length(self, "sample") if n is None else checked_count(n, "sample")
         numbers = tuple(float(weight) for weight in weights)

@@ -1,5 +1,5 @@
-"""Numbers of tables that go straight from the file's columns into the batch: no row holds them, so
-steps that only choose and rename fields are done here, when the plan is made."""
+"""Numbers that go straight from the file into the batch: no row holds them, so steps that only
+choose and rename fields are done here, when the plan is made."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from penstock.data._plan import (
     Select,
     Step,
     TableRows,
+    WidenTokens,
     leaves,
     sees_arrays,
 )
@@ -33,26 +34,31 @@ class Placing:
         self,
         native: _core.RowPlan,
         node: Node,
+        opened: Sequence[_core.Leaf],
         steps: Sequence[Step],
         batch: Batch | None,
     ) -> None:
-        """If the first step is numbers of a table: places what can be."""
-        if not steps or not isinstance(steps[0], TableRows) or batch is None:
+        """If there is one source, and nobody looks at its numbers: places what can be."""
+        if batch is None or len(opened) != 1 or any(sees_arrays(step) for step in steps):
             return
-        rest = steps[1:]
-        if not _is_one_table(node) or any(sees_arrays(step) for step in rest):
+        (leaf,) = leaves(node)
+        placeable = opened[0].placeable
+        if not placeable or leaf != Leaf(leaf.source):
             return
-        table = steps[0]
-        columns = _fields.after(list(table.names), rest) or []
-        found = []
-        for name, number, dtype, shape in table.fields:
-            final = _name_after(name, rest)
-            if final is not None and -1 not in shape and batch.gather(final) == "stack":
-                found.append((columns.index(final), name, number, dtype, shape, final))
-        for at, name, number, dtype, shape, final in sorted(found):
-            native.place(name, number, dtype, list(shape), final, at)
-            self._names.add(name)
+        rest = [step for step in steps if not isinstance(step, TableRows | WidenTokens)]
         plain = all(isinstance(step, Select | Rename) for step in rest)
+        if not plain and not isinstance(leaf.source, OpenTables):
+            return
+        names = opened[0].fields
+        columns = _fields.after(list(names), rest) or []
+        found = []
+        for number, dtype, shape in placeable:
+            final = _name_after(names[number], rest)
+            if final is not None and batch.gather(final) == "stack":
+                found.append((columns.index(final), names[number], number, dtype, shape, final))
+        for at, name, number, dtype, shape, final in sorted(found):
+            native.place(name, number, dtype, shape, final, at)
+            self._names.add(name)
         self.only = plain and len(found) == len(columns)
         native.only_placed = self.only
 
@@ -64,6 +70,8 @@ class Placing:
             return step
         if isinstance(step, TableRows):
             return replace(step, fields=tuple(f for f in step.fields if f[0] not in self._names))
+        if isinstance(step, WidenTokens):
+            return None if "tokens" in self._names else step
         if isinstance(step, Select):
             names = self._names
             self._names = names & set(step.names)
@@ -74,11 +82,6 @@ class Placing:
             self._names = {new.get(name, name) for name in self._names}
             return Rename(others) if others else None
         return step
-
-
-def _is_one_table(node: Node) -> bool:
-    one, *more = leaves(node)
-    return not more and isinstance(one.source, OpenTables) and one == Leaf(one.source)
 
 
 def _name_after(name: str, steps: Sequence[Step]) -> str | None:

@@ -60,7 +60,15 @@ class ArrayRows:
 class ViewRows:
     """Rows of arrays of types that batches do not have: NumPy's, one by one."""
 
-    fields: tuple[tuple[str, str, tuple[int, ...]], ...]  # (name, NumPy's description, shape)
+    # (name, dtype or NumPy's description of it, shape)
+    fields: tuple[tuple[str, Any, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class TableValues:
+    """Values of tables that are Python's: lists of lists or of text, maps."""
+
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,6 @@ class TableRows:
     """Numbers in rows of tables: straight into the batch where there is one."""
 
     fields: tuple[tuple[str, int, str, tuple[int, ...]], ...]  # (name, column, dtype, shape)
-    names: tuple[str, ...]  # of all columns
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class DecodeVideo:
     damaged: str | None
     stream: int | None
     ffmpeg_threads: int
+    keep_index: bool
     options: tuple[tuple[str, Any], ...]
 
     @property
@@ -153,6 +161,7 @@ Step: TypeAlias = (
     | ArrayRows
     | ViewRows
     | TableRows
+    | TableValues
     | DecodeImage
     | DecodeVideo
     | DecodeAudio
@@ -166,7 +175,7 @@ CHANNELS = {"RGB": 3, "BGR": 3, "RGBA": 4, "L": 1, "P": 1, "unchanged": 0}
 
 def is_python(step: Step) -> bool:
     """Does the step call Python? Then it splits the chain of native work."""
-    return isinstance(step, Map | Filter | ViewRows)
+    return isinstance(step, Map | Filter | ViewRows | TableValues)
 
 
 def sees_arrays(step: Step) -> bool:
@@ -176,7 +185,8 @@ def sees_arrays(step: Step) -> bool:
 
 def is_row_work(step: Step) -> bool:
     """A filter after row work is a late one."""
-    return not isinstance(step, Select | Rename | WidenTokens | ArrayRows | ViewRows | TableRows)
+    given = Select | Rename | WidenTokens | ArrayRows | ViewRows | TableRows | TableValues
+    return not isinstance(step, given)
 
 
 def is_media(step: Step) -> bool:
@@ -194,6 +204,7 @@ class OpenFiles:
     checksums: bool
     verify: bool = True
     mmap: bool = False
+    max_member: int = 2**30
     window: int = 0  # rows of an array in a sample; 0: one, without a dimension for it
     stride: int = 1
 
@@ -231,6 +242,7 @@ class Tokens:
     window: int
     stride: int
     documents: tuple[Any, ...]  # for each file the tokens at which documents begin; or none
+    pad: int
 
 
 @dataclass(frozen=True, eq=False)

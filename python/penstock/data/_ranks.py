@@ -22,6 +22,17 @@ _VARIABLES = (
 )
 
 
+def _number(variable: str) -> int:
+    text = os.environ[variable]
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(
+            f"{variable} is {text!r} in the environment, not a number; .shard(rank, world) says "
+            "it in its place"
+        ) from None
+
+
 def from_environment() -> Rank:
     """torch.distributed if it is in use, else what the launcher has set, else rank 0 of 1."""
     distributed = sys.modules.get("torch.distributed")
@@ -29,7 +40,7 @@ def from_environment() -> Rank:
         return Rank(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
     for origin, rank, world in _VARIABLES:
         if rank in os.environ and world in os.environ:
-            found = Rank(int(os.environ[rank]), int(os.environ[world]), origin)
+            found = Rank(_number(rank), _number(world), origin)
             if not 0 <= found.rank < found.world:
                 raise ValueError(f"{rank}={found.rank} is not a rank of {world}={found.world}")
             return found

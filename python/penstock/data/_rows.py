@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.data._arrays import viewer
-from penstock.data._plan import Filter, Map, PlanError, ViewRows
+from penstock.data._arrow_columns import unpacker
+from penstock.data._plan import Filter, Map, PlanError, TableValues, ViewRows
 
 if TYPE_CHECKING:
     import asyncio
@@ -87,13 +88,17 @@ class Call:
     """A map or a late filter."""
 
     def __init__(
-        self, step: Map | Filter | ViewRows, seed: int, ordinal: int, loop: EventLoop
+        self, step: Map | Filter | ViewRows | TableValues, seed: int, ordinal: int, loop: EventLoop
     ) -> None:
         self.with_row = False
         self.concurrency: int | None = None
         if isinstance(step, ViewRows):
             self.name = "view rows"
             self.function: Callable[..., Any] = viewer(step)
+            return
+        if isinstance(step, TableValues):
+            self.name = "table values"
+            self.function = unpacker(step.names)
             return
         self.name = f"{'map' if isinstance(step, Map) else 'filter'} {name_of(step.fn)}"
         self.with_row = wants_rng(step.fn)

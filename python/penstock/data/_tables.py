@@ -10,7 +10,7 @@ from typing import Any
 from penstock import _core
 from penstock.data import _arrow
 from penstock.data._arrow_columns import Columns
-from penstock.data._plan import Leaf, OpenTables, PlanError, Step, TableRows
+from penstock.data._plan import Leaf, OpenTables, PlanError, Step, TableRows, TableValues
 
 
 def open_tables(
@@ -40,7 +40,9 @@ def open_tables(
         for i, (name, kind, dtype, shape) in enumerate(table.columns)
         if kind in ("numbers", "lists")
     )
-    steps = (TableRows(numbers, tuple(column[0] for column in table.columns)),) if numbers else ()
+    steps: tuple[Step, ...] = (TableRows(numbers),) if numbers else ()
+    if table.values:
+        steps += (TableValues(tuple(table.values)),)
     return Leaf(source), steps, table.leaf()
 
 
@@ -85,6 +87,7 @@ class Table:
         for file in self._files[1:]:
             self._schema.check(file)
         self.columns: Sequence[tuple[str, str, str, list[int]]] = self._schema.columns
+        self.values: Sequence[str] = self._schema.values
         self._groups: list[tuple[int, int]] = []
         self._words: list[tuple[int, int, int, bytes]] = []
         expression = _arrow.expression_of(source.filter)

@@ -42,8 +42,10 @@ class Token:
             token = cls(**{name: value for name, value in values.items() if name != "format"})
         except TypeError as error:
             raise ValueError(f"load_state_dict: the token is damaged: {error}") from None
-        if token.epoch < 0 or token.position < 0:
-            raise ValueError("load_state_dict: the token is damaged: a negative number")
+        for name in ("epoch", "position", "errors", "records"):
+            value = getattr(token, name)
+            if type(value) is not int or not 0 <= value <= 2**62:
+                raise ValueError(f"load_state_dict: the token is damaged: {name} is {value!r}")
         return token
 
     def check(self, mine: Token) -> None:

@@ -36,7 +36,7 @@ def open_tokens(
     starts: tuple[NDArray[np.uint64], ...] = ()
     if documents is not None:
         starts = tuple(_starts(names, dtype, documents))
-    leaf = Leaf(Tokens(names, dtype, window, stride or window, starts))
+    leaf = Leaf(Tokens(names, dtype, window, stride or window, starts, pad))
     return leaf, (WidenTokens(dtype, window, pad),)
 
 

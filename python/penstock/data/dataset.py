@@ -15,6 +15,8 @@ from penstock.data._cache import ALL, cached
 from penstock.data._checks import (
     check_field_options,
     checked_collate,
+    checked_dtype,
+    checked_function,
     checked_whole,
 )
 from penstock.data._decoding import Decoding
@@ -98,7 +100,9 @@ class Dataset(Ordering, Decoding):
                 ) from None
             return [self[one] for one in index]  # type: ignore[union-attr]
         order = self._order()
-        if position < 0 and order.length is not None:
+        if position < 0:
+            if order.length is None:
+                raise IndexError(f"sample {index}: an endless dataset has no end to count from")
             position += order.length
         if position < 0:
             raise IndexError(f"sample {index} of a dataset of {order.length}")
@@ -121,7 +125,12 @@ class Dataset(Ordering, Decoding):
                 yield sample
 
     def explain(self) -> str:
-        """The plan as it will run, as text."""
+        """The plan as it will run, as text.
+
+        >>> import penstock as ps
+        >>> "from_list(9 items)" in ps.from_list(range(9)).batch(3).explain()
+        True
+        """
         return explain(self)
 
     def __repr__(self) -> str:
@@ -132,11 +141,21 @@ class Dataset(Ordering, Decoding):
     # Work on rows.
 
     def select(self, *names: str) -> Dataset:
-        """Keeps these fields."""
+        """Keeps these fields.
+
+        >>> import penstock as ps
+        >>> ps.from_list([{"x": 1, "y": 2}]).select("y")[0]
+        {'y': 2}
+        """
         return self._worked(Select(names))
 
     def rename(self, **names: str) -> Dataset:
-        """Other names for fields: ``rename(jpg="image")``."""
+        """Other names for fields: ``rename(jpg="image")``.
+
+        >>> import penstock as ps
+        >>> ps.from_list([{"x": 1}]).rename(x="label")[0]
+        {'label': 1}
+        """
         return self._worked(Rename(tuple(names.items())))
 
     def filter(
@@ -150,8 +169,14 @@ class Dataset(Ordering, Decoding):
         With `sidecar` what an early filter has kept, one bit for each record, goes into that file,
         and comes from there next time if it is of the same data. The function is not compared: name
         the file after it.
+
+        >>> import penstock as ps
+        >>> odd = ps.from_list(range(6)).filter(lambda sample: sample["data"] % 2)
+        >>> len(odd), odd[1]["data"]
+        (3, 3)
         """
         self._before_batch("filter")
+        checked_function(fn, "filter")
         late = any(is_row_work(step) for step in self._steps)
         for leaf in leaves(self._node):  # of parts that were joined
             late = late or any(is_media(step) for step in leaf.steps)
@@ -168,7 +193,14 @@ class Dataset(Ordering, Decoding):
 
         `rng` is that sample's own :class:`numpy.random.Generator`. None removes the sample. Async
         functions are awaited. `concurrency` calls run at once; `executor` runs them elsewhere.
+
+        >>> import penstock as ps
+        >>> squares = ps.from_list(range(4)).map(lambda sample: {"x": sample["data"] ** 2})
+        >>> doubled = squares.batch(4).map(lambda batch: 2 * batch["x"])
+        >>> [batch.tolist() for batch in doubled.loader()]
+        [[0, 2, 8, 18]]
         """
+        checked_function(fn, "map")
         if self._batch is not None:
             if concurrency not in (None, 1) or executor is not None:
                 raise PlanError("map: on batches it runs in order, one at a time")
@@ -224,6 +256,11 @@ class Dataset(Ordering, Decoding):
             layout, dtype, mean, std: Of fields made by decode_image; a dict gives them by field.
             collate: For rows that differ in shape: "pad", "ragged" or "list"; a dict gives it by
                 field.
+
+        >>> import penstock as ps
+        >>> texts = ps.from_list([{"x": [1, 2]}, {"x": [3]}])
+        >>> [batch["x"] for batch in texts.batch(2, collate="list").loader()]
+        [[[1, 2], [3]]]
         """
         self._before_batch("batch")
         size = checked_whole(size, "batch: size", 1)
@@ -234,12 +271,17 @@ class Dataset(Ordering, Decoding):
         if mean is not None and dtype == "uint8":
             raise PlanError('batch: mean and std are for dtype="float32" or "float16", not "uint8"')
         gathers = checked_collate(collate)
+        dtype = checked_dtype(dtype)
         made = Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
         check_field_options(made, self._known_fields())
         return self._like(batch=made)
 
     def to(self, device: str) -> Dataset:
-        """Batches on a device: the CPU. Another one raises: no GPU support is built."""
+        """Batches on a device: the CPU. Another one raises: no GPU support is built.
+
+        >>> import penstock as ps
+        >>> on_cpu = ps.from_list(range(4)).batch(2).to("cpu")
+        """
         if self._batch is None:
             raise PlanError("to: batches go to a device: .batch(n).to(device)")
         if device != "cpu":
@@ -250,7 +292,13 @@ class Dataset(Ordering, Decoding):
         return self
 
     def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
-        """What runs the plan; the arguments are those of :class:`Loader`."""
+        """What runs the plan; the arguments are those of :class:`Loader`.
+
+        >>> import penstock as ps
+        >>> loader = ps.from_list(range(5)).batch(2).loader(threads=1)
+        >>> len(loader)
+        3
+        """
         from penstock.data.loader import Loader
 
         return Loader(self, **options)

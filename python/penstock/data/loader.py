@@ -11,13 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 from penstock import _core
 from penstock.data import _describe, _stream
-from penstock.data._build import make_rows
+from penstock.data._build import make_rows, names_after
 from penstock.data._checks import checked_seed, checked_whole
 from penstock.data._history import History
 from penstock.data._iteration import Iteration, raise_from_loop
 from penstock.data._ledger import Ledger
+from penstock.data._listed import array_maker
 from penstock.data._output import converter
-from penstock.data._plan import Batch, PlanError, fix_of
+from penstock.data._plan import Batch, PlanError, fix_of, is_python
 from penstock.data._ranks import Rank, from_environment
 from penstock.data._rows import name_of
 from penstock.data._sizes import parse_bytes
@@ -29,7 +30,7 @@ _KEPT_ERRORS = 10_000
 
 
 class SampleError(NamedTuple):
-    """A sample that could not be delivered."""
+    """A sample that could not be delivered: what :meth:`Loader.errors` lists."""
 
     epoch: int
     position: int
@@ -100,7 +101,12 @@ class Loader:
         self._length = None if self._sequential else self._order.length
         self._source_state: Any = None
         self._identity = self._describe_plan()
-        self._rows = make_rows(dataset._node, dataset._steps, self._seed, threads, self._batch)
+        self._rows = make_rows(
+            dataset._node, self._leaves, dataset._steps, self._seed, threads, self._batch
+        )
+        steps = dataset._steps
+        own = self._sequential and not any(is_python(step) for step in steps)
+        self._lists = array_maker(self._batch, names_after(steps, 0)) if own else None
         self._convert = converter(output)
         self._on_batch = self._batch_function()
         self._memory = _core.LoaderMemory(
@@ -110,7 +116,7 @@ class Loader:
             not self._whole_batches,
             self._rows.images,
         )
-        self._position = 0
+        self._position: int | None = 0  # of what the loop has not received yet; None: at the end
         self._start = 0  # of the epoch under way, or where the next one begins
         self._error_count = 0
         self._errors: list[SampleError] = []
@@ -148,9 +154,17 @@ class Loader:
         return batches
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is over this epoch. After load_state_dict the same epoch goes on."""
+        """The next iteration is over this epoch. After load_state_dict the same epoch goes on.
+
+        >>> import penstock as ps
+        >>> loader = ps.from_list(range(4)).shuffle(seed=0).batch(2).loader()
+        >>> loader.set_epoch(3)
+        >>> loader.epoch
+        3
+        """
         epoch = checked_whole(epoch, "set_epoch: epoch")
         if epoch != self.epoch:
+            self._end_iteration("set_epoch() chose another epoch")
             self._start = self._position = 0
             self._source_state = None
         self.epoch = epoch
@@ -163,7 +177,7 @@ class Loader:
             raise RuntimeError("this loader is closed")
         self._end_iteration("another iteration of this loader has begun")
         start, self._start = self._start, 0
-        state, self._source_state = self._source_state, None
+        state = self._source_state = self._source_state if start > 0 else None
         self._position = start
         self._failed_samples, self._failure = 0, ""
         iteration = Iteration(self, start, state)
@@ -171,7 +185,12 @@ class Loader:
         return iteration
 
     def close(self) -> None:
-        """Ends all work. A loader that is not needed any more does so by itself."""
+        """Ends all work. A loader that is not needed any more does so by itself.
+
+        >>> import penstock as ps
+        >>> with ps.from_list(range(4)).batch(2).loader() as loader:  # closes it
+        ...     first = next(iter(loader))
+        """
         self._closed = True
         self._end_iteration("the loader was closed")
 
@@ -187,11 +206,25 @@ class Loader:
         """Where the loop is, as a small plain dict: what it has received, not what is prefetched.
 
         The token of any one rank serves all ranks of the next run, whatever their number.
+
+        >>> import json, penstock as ps
+        >>> loader = ps.from_list(range(9)).batch(3).loader()
+        >>> first = next(iter(loader))
+        >>> token = json.dumps(loader.state_dict())
         """
         return self._token().to_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on from there."""
+        """The next iteration goes on from there.
+
+        >>> import penstock as ps
+        >>> plan = ps.from_list(range(6)).batch(2)
+        >>> loader, other = plan.loader(), plan.loader(threads=1)
+        >>> first = next(iter(loader))
+        >>> other.load_state_dict(loader.state_dict())
+        >>> [batch["data"].tolist() for batch in other]
+        [[2, 3], [4, 5]]
+        """
         token = Token.from_dict(state)
         token.check(self._token())
         if self._length is not None and token.position > self._length:
@@ -205,16 +238,38 @@ class Loader:
         self._source_state = token.source
 
     def errors(self) -> list[SampleError]:
-        """The samples that failed, and were skipped or replaced, in batches that were delivered."""
+        """The samples that failed, and were skipped or replaced, in batches that were delivered.
+
+        >>> import penstock as ps
+        >>> ds = ps.from_list([4, 0, 2]).map(lambda sample: {"x": 8 // sample["data"]})
+        >>> loader = ds.batch(3).loader(on_error="skip")
+        >>> [batch["x"].tolist() for batch in loader], loader.errors()[0].position
+        ([[2, 4]], 1)
+        """
         return list(self._errors)
 
     def ledger(self) -> Ledger:
-        """Which positions were delivered; see :class:`Ledger`."""
+        """Which positions were delivered; see :class:`Ledger`.
+
+        >>> import penstock as ps
+        >>> loader = ps.from_list(range(5)).batch(2).loader()
+        >>> for batch in loader:
+        ...     pass
+        >>> loader.ledger().complete(epoch=0, length=5)
+        True
+        """
         return Ledger.merge([self._ledger])
 
     def stats(self) -> dict[str, Any]:
         """``"stages"`` of the epoch that runs, or of the last one: as `Pipeline.stats()` gives
         them. ``"memory"`` in bytes, the number of ``"errors"``.
+
+        >>> import penstock as ps
+        >>> loader = ps.from_list(range(6)).batch(2).loader()
+        >>> for batch in loader:
+        ...     pass
+        >>> loader.stats()["stages"][-1].items_out
+        3
         """
         from penstock.pipeline._stats import from_engine  # not before it is asked for: it is large
 
@@ -254,12 +309,30 @@ class Loader:
         return progress(self)
 
     def report(self, path: str) -> None:
-        """Writes one HTML page: the verdict, the flow, waits and memory over time, errors."""
+        """Writes one HTML page: the verdict, the flow, waits and memory over time, errors.
+
+        >>> import penstock as ps
+        >>> loader = ps.from_list(range(6)).batch(2).loader()
+        >>> for batch in loader:
+        ...     pass
+        >>> loader.report("report.html")
+        """
         from penstock.insight import report
 
         report(path, self)
 
     # Inside.
+
+    def _keep_statistics(self) -> Callable[[], None]:
+        """Calling the result makes them again what they are now, if there are any."""
+        found = self.stats()["stages"]
+        kept = self._last_stats, self._failed_samples, self._failure, self._history.copy()
+
+        def again() -> None:
+            if found:
+                self._last_stats, self._failed_samples, self._failure, self._history = kept
+
+        return again
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -331,7 +404,7 @@ class Loader:
 
     def _token(self) -> Token:
         epoch, position = self.epoch, self._position
-        if self._length is not None and position >= self._length:
+        if position is None or position == self._length:
             epoch, position = epoch + 1, 0
         return Token(
             epoch=epoch,
@@ -354,6 +427,7 @@ class Loader:
                 self.world,
                 size,
                 self._ends,
+                self._lists,
             )
         return _core.DataRun(
             plan=self._rows.native,

@@ -6,11 +6,21 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from penstock.data._arrays import checked_window, open_arrays
+from penstock.data._arrays import checked_window, open_arrays, open_npz, rows_of
 from penstock.data._checks import checked_seed
 from penstock.data._files import format_of, open_files
 from penstock.data._join import joined
-from penstock.data._plan import Arrays, Items, Leaf, Mix, PlanError, Stream
+from penstock.data._plan import (
+    Arrays,
+    Items,
+    Leaf,
+    Mix,
+    OpenFiles,
+    PlanError,
+    Stream,
+    ViewRows,
+)
+from penstock.data._remote_file import is_url
 from penstock.data._sizes import parse_bytes
 from penstock.data._tables import checked as checked_table
 from penstock.data._tables import open_tables
@@ -25,6 +35,7 @@ def open(
     checksums: bool = False,
     verify: bool = True,
     mmap: bool = False,
+    max_member: int | str = "1GiB",
     dtype: str = "uint16",
     window: int | None = None,
     stride: int | None = None,
@@ -49,6 +60,8 @@ def open(
         mmap: Samples are views of mapped files: nothing is copied, and bytes that nobody looks at
             are not read. A file that becomes shorter while a sample is looked at takes the
             process down.
+        max_member: Bytes, or "4GB". A larger member of a tar, record of a TFRecord file or image
+            file is not read: it makes its sample an error.
 
     A .npy file's rows are samples, with a field `data`; several .npy files are a sample each. A
     .npz file, a Zarr group and an HDF5 file have a field for each of their arrays (or those named
@@ -57,8 +70,9 @@ def open(
         stride: From the beginning of a window to that of the next; None: no overlap, no gap.
         chunk_cache: Bytes of unpacked chunks (Zarr, HDF5) that are kept.
 
-    Columns of tables are fields: numbers, lists of numbers, text and bytes. `fields` may also say
-    as what to read them: ``{"when": "int64", "x": "float32"}``. pyarrow is needed. They take these:
+    Columns of tables are fields: numbers, lists of numbers, text and bytes; other lists and maps
+    are Python's. `fields` may also say as what to read them: ``{"when": "int64", "x": "float32"}``.
+    pyarrow is needed. They take these:
         filter: As pyarrow takes it, ``[("x", ">", 3), ("y", "in", [1, 2])]``: the dataset is what
             is left. Groups of rows whose statistics exclude them are not read.
         nulls: Values that stand for nulls, by column. Without one a null number is an error of
@@ -82,11 +96,16 @@ def open(
     """
     if isinstance(source, str | os.PathLike):
         source = [source]
-    names = tuple(os.fspath(name) for name in source)
+    try:
+        names = tuple(os.fspath(name) for name in source)
+    except TypeError:
+        raise PlanError(f"open: {source!r} is not a name, a pattern or a list of them") from None
     if not names:
         raise PlanError("open: give at least one name")
     if format == "tokens":
-        return Dataset(*open_tokens(names, dtype, window, stride, documents, pad))
+        made = Dataset(*open_tokens(names, dtype, window, stride, documents, pad))
+        made._order()  # what cannot be read is said here
+        return made
     if documents is not None:
         raise PlanError('open: documents are for format="tokens"')
     checked_window(window, stride)
@@ -100,14 +119,22 @@ def open(
         made = Dataset(leaf, steps)
         made._opened = [opened]
         return made
-    if format in ("zarr", "hdf5"):
+    if format in ("zarr", "hdf5") or (format == "npy" and len(names) == 1 and is_url(names[0])):
         cache = parse_bytes(chunk_cache, "chunk_cache")
         leaf, steps, opened = open_arrays(names, format, fields, window, stride, cache)
         made = Dataset(leaf, steps)
         made._opened = [opened]
         return made
     rows = (window or 0, stride or window or 1)
-    made = Dataset(open_files(names, format, fields, checksums, verify, mmap, *rows))
+    limit = parse_bytes(max_member, "max_member")
+    found = open_files(names, format, fields, checksums, verify, mmap, limit, *rows)
+    if format == "npz":
+        assert isinstance(found.source, OpenFiles)
+        leaf, steps, opened = open_npz(found.source)
+        made = Dataset(leaf, steps)
+        made._opened = [opened]
+        return made
+    made = Dataset(found)
     if not made.sequential:
         made._order()
     return made
@@ -142,9 +169,15 @@ def from_iterable(iterable: Iterable[Any], resume: Literal["replay"] | None = No
     Each rank reads all and keeps its share. A loader resumes through the iterable's own
     ``state_dict`` and ``load_state_dict``, or by reading again what was read
     (``resume="replay"``).
+
+    >>> import penstock as ps
+    >>> [batch["data"].tolist() for batch in ps.from_iterable(range(5)).batch(2).loader()]
+    [[0, 1], [2, 3], [4]]
     """
     if not hasattr(iterable, "__iter__"):
         raise PlanError(f"from_iterable: a {type(iterable).__name__} cannot be iterated over")
+    if resume not in (None, "replay"):
+        raise PlanError(f'from_iterable: resume is {resume!r}; give "replay" or None')
     return Dataset(Leaf(Stream(iterable, resume)))
 
 
@@ -167,7 +200,8 @@ def mix(
         raise PlanError(f'mix: stop is {stop!r}; give "first" or "never"')
     if not datasets:
         raise PlanError("mix: give at least one dataset")
-    numbers = tuple(float(weight) for weight in (weights or [1.0] * len(datasets)))
+    given = [1.0] * len(datasets) if weights is None else weights
+    numbers = tuple(float(weight) for weight in given)
     nodes, steps = joined(list(datasets), "mix")
     node = Mix(nodes, numbers, checked_seed(seed), stop == "never")
     return datasets[0]._reordered(node, steps, datasets)
@@ -176,6 +210,9 @@ def mix(
 def _arrays_dataset(arrays: Mapping[str, Any]) -> Dataset:
     import numpy as np
 
-    made = Dataset(Leaf(Arrays({name: np.asarray(array) for name, array in arrays.items()})))
+    source = Arrays({name: np.asarray(array) for name, array in arrays.items()})
+    opened, others = rows_of(source.arrays)
+    made = Dataset(Leaf(source), (ViewRows(others),) if others else ())
+    made._opened = [opened]
     made._order()
     return made

@@ -52,7 +52,11 @@ class CacheDataLoader(Generic[T]):
         """What iterating gives, with a bar; see :func:`penstock.progress`."""
         from penstock.insight import progress
 
-        return progress(self, total=self.stop_after)
+        return progress(self)
+
+    def _total(self) -> int | None:
+        """How many batches a loop gets; None: no end."""
+        return self.stop_after
 
     def _batches_behind(self) -> int:
         return 0

@@ -54,7 +54,10 @@ class Iteration:
             self._progress.received(number)
             if not self._loader._skip_failed:
                 if error is not None:
-                    raise error
+                    try:
+                        raise error
+                    finally:
+                        del error  # its traceback leads here, and would keep the workers alive
                 return batch
             if error is not None:
                 _LOG.error("batch %d has failed and is left out", number, exc_info=error)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from penstock.dataloader._watch import NAMES, Watched
 from penstock.pipeline import Pipeline, PipelineBuilder
 
-Source = TypeVar("Source")
-Output = TypeVar("Output")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Source = TypeVar("Source")
+    Output = TypeVar("Output", default=Any)
+else:
+    from typing import TypeVar
+
+    Source, Output = TypeVar("Source"), TypeVar("Output")
 
 
 class DataLoader(Watched, Generic[Source, Output]):

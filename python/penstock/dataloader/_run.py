@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from typing import Any, Protocol
@@ -107,6 +108,10 @@ class FedRun:
         self._under_way = 0
         self._problem: Exception | None = None
         self._feed: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # Wakes the source if it waits. Before the pipeline is stopped, also where the garbage
+        # collector chooses what goes first.
+        self._end = weakref.finalize(self, self._feed.put, None)
+        self._end.atexit = False
         for _ in range(ahead):
             self._feed_one()
         given = source(iter(self._feed.get, None))
@@ -125,7 +130,7 @@ class FedRun:
         return result
 
     def stop(self) -> None:
-        self._feed.put(None)  # wakes the source if it waits
+        self._end()
         self._run.stop()
 
     def _feed_one(self) -> None:

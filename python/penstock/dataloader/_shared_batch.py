@@ -38,6 +38,11 @@ class SharedBatch:
             if self.failure is None or place < self.failure[0]:
                 self.failure = place, error
 
+    def failed(self) -> BaseException | None:
+        """What was raised, handed out once: a caller that is in its traceback must not hold it."""
+        failure, self.failure = self.failure, None
+        return None if failure is None else failure[1]
+
     def leave(self) -> bool:
         """True for the last worker: all samples are there, or one has failed."""
         with self._lock:
@@ -77,8 +82,7 @@ class SharedFetch(MapFetch):
         if not task.leave():
             return None
         if task.failure is not None:
-            (_, problem), task.failure = task.failure, None
-            return [task.number, None, problem]
+            return [task.number, None, task.failed()]
         samples, task.samples = task.samples, []
         try:
             return [task.number, self._collate(samples), None]

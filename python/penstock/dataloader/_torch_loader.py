@@ -6,7 +6,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from penstock.dataloader._fetch import CollateFetch, MapFetch, one_by_one, read_batches
 from penstock.dataloader._iteration import Iteration
@@ -19,7 +19,14 @@ from penstock.dataloader._torch_class import declared, is_iterable_dataset, with
 from penstock.dataloader._watch import NAMES, Watched
 from penstock.dataloader._workers import Job, ProcessWorkers, ThreadWorkers, Workers
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 
 class PyTorchDataLoader(Watched, Generic[T]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ class Watched:
         """
         loop = self._loop() if self._loop is not None else None
         return (loop.stats() if loop is not None else []) or list(self._measured)
+
+    def _keep_statistics(self) -> Callable[[], None]:
+        """Calling the result makes them again what they are now, if there are any."""
+        found = self.stats()
+
+        def again() -> None:
+            if found:
+                self._loop, self._measured = None, found
+
+        return again
 
     def __str__(self) -> str:
         """The stages as a table, as print(pipeline) shows them."""

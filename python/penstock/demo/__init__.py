@@ -25,7 +25,7 @@ from penstock import insight
 from penstock.data.dataset import Dataset
 from penstock.data.loader import Loader
 from penstock.demo._shards import pack
-from penstock.doctor import verdict
+from penstock.doctor import fields_of, image_field, shuffled, verdict
 from penstock.pipeline import StageStats
 
 _BATCH = 64
@@ -82,17 +82,18 @@ def _data(console: Console, source: str | None, folder: Path) -> Dataset:
         source = str(folder / "demo-{0..3}.tar")
     begun = time.perf_counter()
     records = penstock.open(source)
-    if records.sequential:
-        raise ValueError(f"{source} can only be read in order; the demo shuffles")
-    if len(records) == 0:
+    if not records.sequential and len(records) == 0:
         raise ValueError(f"{source} has no samples")
-    console.print(
-        f"Indexed: {len(records):,} samples with {', '.join(records.fields)}; "
-        f"{(time.perf_counter() - begun) * 1e3:.0f} ms"
+    about = (
+        "Opened, to be read from front to back: samples"
+        if records.sequential
+        else f"Indexed: {len(records):,} samples"
     )
+    took = (time.perf_counter() - begun) * 1e3
+    console.print(f"{about} with {', '.join(fields_of(records))}; {took:.0f} ms")
     plan = (
-        records.shuffle(seed=1)
-        .decode_image(size=_SIZE, crop="random_resized", flip=0.5)
+        shuffled(records, 1)
+        .decode_image(image_field(records), size=_SIZE, crop="random_resized", flip=0.5)
         .batch(_BATCH)
     )
     console.print(f"[dim]{plan!r}[/dim]")
@@ -130,13 +131,14 @@ def _step(batch: dict[str, np.ndarray]) -> None:
 
 def _show(stats: Sequence[StageStats]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("stage", "items/s", "task p50", "waiting", "blocked", "queue"):
+    for column in ("stage", "items/s", "tasks/s", "task p50", "waiting", "blocked", "queue"):
         table.add_column(column, justify="left" if column == "stage" else "right")
     for one in stats:
         elapsed = max(one.elapsed, 1e-9)
         table.add_row(
             one.name,
             f"{one.throughput:,.0f}",
+            "" if one.readiness is not None else f"{one.task_rate:,.0f}",
             "" if one.readiness is not None else f"{one.p50 * 1e6:,.0f} us",
             f"{min(1.0, one.waiting / elapsed):.0%}",
             "" if one.readiness is not None else f"{min(1.0, one.blocked / elapsed):.0%}",

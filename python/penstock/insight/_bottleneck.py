@@ -10,11 +10,13 @@ The rule, in the order in which it is applied:
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
 5. Why it is slow follows from CPU time, from the time in which threads could run but had no core,
    so that other programs do not change the answer, and from the time in which they waited for the
-   GIL. Several Python calls may run; they use one core all the time, or wait for one another's GIL
-   and not only for a core that others have; and they want by far not as many cores as there are
-   calls: the GIL. All cores are wanted, by our work or that of others: CPU. Native workers that are
-   busy and use little CPU wait for reads, and so do all if nobody is at work: disk. Otherwise it
-   could do more at a time: concurrency; a source cannot, it is asked for one item after the other.
+   GIL. Calls wait for it longer than they work, and do not use it up themselves: the GIL, which the
+   consumer or another thread has. Several Python calls may run; they use one core all the time, or
+   wait for one another's GIL and not only for a core that others have; and they want by far not as
+   many cores as there are calls: the GIL. All cores are wanted, by our work or that of others: CPU.
+   Native workers that are busy and use little CPU wait for reads, and so do all if nobody is at
+   work: disk. Otherwise it could do more at a time: concurrency; a source cannot, it is asked for
+   one item after the other.
 """
 
 from __future__ import annotations
@@ -87,13 +89,24 @@ def bottleneck(
     >>> bottleneck(pipeline.stats()).kind
     'concurrency'
     """
-    records = _records(stats)
+    return judge(_records(stats), None, memory_waits, cores)
+
+
+def judge(
+    records: Sequence[StageStats],
+    wait: float | None = None,
+    memory_waits: float | None = None,
+    cores: int | None = None,
+) -> Bottleneck:
+    """The rule. `wait` is the share of the time in which the consumer waits, where that is known
+    better than from the sink's record."""
     stages, sink = records[:-1], records[-1] if records else None
     if sink is None or sink.elapsed <= 0 or not any(one.tasks for one in stages):
         return Bottleneck("unknown", None, 0.0, "Nothing has run yet.", "Read some batches first.")
     elapsed = sink.elapsed
     cores = cores or len(os.sched_getaffinity(0))
-    wait = min((sink.waiting + sink.gil_wait) / elapsed, 1.0)
+    if wait is None:
+        wait = min((sink.waiting + sink.gil_wait) / elapsed, 1.0)
     failed = _failed(stages, sink, wait)
     if failed is not None:
         return failed
@@ -168,6 +181,16 @@ def _why(
     python_cores = sink.python_cpu / elapsed
     gil_wait = sum(one.gil_wait for one in stages) + sink.gil_wait
     about = f"The consumer waited {wait:.0%} of the time."
+    if slowest.python and _held_elsewhere(slowest, sink):
+        return Bottleneck(
+            "gil",
+            name,
+            wait,
+            f"{about} {name} waits for the GIL longer than it works: your loop has it, or another "
+            "part of the program.",
+            "More threads do not help. Use native ops in the loader, or let the loop let go of the "
+            "GIL: what runs in NumPy or PyTorch does.",
+        )
     if slowest.python and slowest.concurrency > 1 and _for_gil(slowest, sink, gil_wait):
         return Bottleneck(
             "gil",
@@ -230,13 +253,21 @@ def _why(
         f"{about} {name} is the slowest stage: {slowest.mean * 1e3:.3g} ms an item, "
         f"{at_work:.1f} of {slowest.concurrency} allowed at a time; the machine has idle cores.",
         f"Give it more concurrency than {slowest.concurrency}"
-        + (" (and the pipeline more threads)." if slowest.python else "."),
+        + (" (and the pipeline more threads, unless it is async)." if slowest.python else "."),
     )
 
 
 def _reads(name: str, wait: float, reason: str) -> Bottleneck:
     advice = "Use more threads, keep reads local (shuffle(window=...)), or faster storage."
     return Bottleneck("disk", name, wait, reason, advice)
+
+
+def _held_elsewhere(slowest: StageStats, sink: StageStats) -> bool:
+    """Whether somebody else than the calls of this pipeline has the GIL most of the time."""
+    waits = slowest.gil_wait > max(_GIL_WAIT * sink.elapsed, _RATHER_GIL * sink.python_delay)
+    return (
+        waits and slowest.gil_wait > slowest.task_seconds and sink.python_cpu < _MOST * sink.elapsed
+    )
 
 
 def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float) -> bool:

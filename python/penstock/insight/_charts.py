@@ -14,6 +14,8 @@ _WIDTH = 440
 _ROW, _BOX = 66, 48
 _BAR_LEFT, _BAR_RIGHT = 12, 428
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 424, 10, 130
+_TINT = 0.3  # of the colour of work, behind a stage that is at work all the time
+_LONGEST = 32  # characters of a name; the table has all of it
 _SHARES = 60  # points of a curve of shares, at most
 
 
@@ -35,13 +37,19 @@ def flow(stages: Sequence[StageStats], hot: str | None) -> str:
             gap = _ROW - _BOX
             parts.append(_svg.rect((_WIDTH - width) / 2, top - gap, width, gap, "band"))
         parts.append(_svg.rect(4, top, _WIDTH - 8, _BOX, "hot" if one.name == hot else "box"))
-        parts.append(_svg.text(_BAR_LEFT, top + 18, one.name[:32], kind="name"))
+        if one.readiness is None:
+            tint = _TINT * _busy(one)
+            parts.append(_svg.rect(4, top, _WIDTH - 8, _BOX, "work", opacity=tint))
+        name = one.name if len(one.name) <= _LONGEST else one.name[: _LONGEST - 1] + "…"
+        parts.append(_svg.text(_BAR_LEFT, top + 18, name, kind="name"))
         words = f"{one.throughput:,.0f} items/s"
         if one.readiness is None:
+            words = f"{one.task_rate:,.0f} tasks/s" if one.fills_batches else words
             words += f", {duration(one.mean)} each"
             parts += _bar(one, top + 27)
         else:
-            words = f"your loop: {ready(one)} ready, waited {_share(one, one.waiting):.0%}"
+            waited = _share(one, one.waiting + one.gil_wait)
+            words = f"your loop: {ready(one)} ready, waited {waited:.0%}"
         parts.append(_svg.text(_BAR_RIGHT, top + 18, words, "end"))
     return _svg.picture(_WIDTH, len(stages) * _ROW, "", parts, "the flow, stage by stage")
 
@@ -50,8 +58,13 @@ def _share(one: StageStats, seconds: float) -> float:
     return min(seconds / one.elapsed, 1.0) if one.elapsed > 0 else 0.0
 
 
+def _busy(one: StageStats) -> float:
+    """The share of what it may do at a time that it did."""
+    return _share(one, one.task_seconds / max(one.concurrency, 1))
+
+
 def _bar(one: StageStats, top: float) -> list[str]:
-    busy = _share(one, one.task_seconds / max(one.concurrency, 1))
+    busy = _busy(one)
     waiting = min(_share(one, one.waiting), 1 - busy)
     blocked = min(_share(one, one.blocked), 1 - busy - waiting)
     parts, left = [_svg.rect(_BAR_LEFT, top, _BAR_RIGHT - _BAR_LEFT, 12, "band")], float(_BAR_LEFT)

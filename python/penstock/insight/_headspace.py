@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from penstock._whole import as_whole
 from penstock.insight import _plot
 from penstock.insight._measure import Endless, Phase, measure
 from penstock.pipeline._stats import duration
@@ -55,7 +56,7 @@ class Headspace:
     def verdict(self) -> str:
         """One line: how much there is to win, and who is the bottleneck."""
         share, off = max(self.share, 0.0), self.uncertainty
-        head = f"a perfect loader would save {share:.0%} +- {max(off, 0.005):.0%}"
+        head = f"a perfect loader would save {share:.0%} +- {max(off, 0.01):.0%}"
         if share - off > 0.2:
             return f"{head}: the loader is the bottleneck"
         if share + off < 0.05:
@@ -80,7 +81,7 @@ class Headspace:
         hours = self.hours
         if hours is not None:
             lines.append(f"Over {self.total_steps:,} steps that is {_hours(hours)}.")
-        if self.slowdown > 0.03:
+        if self.slowdown > max(0.03, self.uncertainty):
             lines.append(
                 f"The step itself is {self.slowdown:.0%} slower while the loader works, which "
                 f"keeps {self.loader_cores:.1f} cores busy; {max(self.off_cpu, 0.0):.0%} of a step "
@@ -136,9 +137,7 @@ def headspace(
         ("phases", phases, 1),
         ("total_steps", 0 if total_steps is None else total_steps, 0),
     ]:
-        if not isinstance(value, int):
-            raise TypeError(f"headspace: {name} must be an int, not {value!r}")
-        if value < least:
+        if as_whole(value, f"headspace: {name}") < least:
             raise ValueError(f"headspace: {name} is {value}; give {least} or more")
     if batches < 2 * phases:
         raise ValueError(f"headspace: phases is {phases}; give 1 to batches / 2 = {batches // 2}")
@@ -148,24 +147,28 @@ def headspace(
     with _put_back(loader):
         try:
             done = measure(source, step, batches, phases, warmup, caches)
+            start = source.start(statistics.median(phase.seconds for phase in done))
         finally:
             source.end()
-    return _conclude(done, total_steps, *source.start())
+    return _conclude(done, total_steps, *start)
 
 
 @contextmanager
 def _put_back(loader: Any) -> Iterator[None]:
-    """Afterwards a loader that can is where it was before; one in the middle of data that cannot be
-    read from there again stays where it is."""
-    if not all(hasattr(loader, name) for name in ("set_epoch", "state_dict", "load_state_dict")):
-        yield
-        return
-    state = loader.state_dict()
+    """Afterwards a loader that can is where it was before, and its statistics, if it has any, are
+    those of the loops before; one in the middle of data that cannot be read from there again stays
+    where it is."""
+    keep = getattr(loader, "_keep_statistics", None)
+    statistics_again = keep() if callable(keep) else lambda: None
+    can = all(hasattr(loader, name) for name in ("set_epoch", "state_dict", "load_state_dict"))
+    state = loader.state_dict() if can else None
     try:
         yield
     finally:
-        with suppress(ValueError):
-            loader.load_state_dict(state)
+        if can:
+            with suppress(ValueError):
+                loader.load_state_dict(state)
+        statistics_again()
 
 
 def _conclude(
@@ -243,4 +246,5 @@ def _relative_error(phases: Sequence[Phase]) -> float:
 
 
 def _hours(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} minutes"
+    minutes = round(hours * 60, 1)  # "1.0 hours", not "60.0 minutes"
+    return f"{hours:.1f} hours" if minutes >= 60 else f"{minutes:.1f} minutes"

@@ -20,6 +20,7 @@ from typing import Any
 _MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most, over all phases
 _QUIET_SHARE = 0.2  # of a core: a loader that uses less rests
 _LONGEST_REST = 2.0  # seconds
+_SHOWS = 0.005  # of a step
 
 
 @dataclass
@@ -85,15 +86,21 @@ class Endless:
         self._taken = 1
         return batch, 0.0
 
-    def start(self) -> tuple[float, float]:
+    def start(self, step: float) -> tuple[float, float]:
         """What the starts of epochs cost a step on average, and the standard error of that.
 
-        The very first start does more than the others, and counts only if it was the only one. 0 if
-        no epoch has ended and the loader has no length.
+        The very first start does more than the others (imports, caches) and does not count. Where
+        there was no other, one more is made, unless it would not show beside steps of `step`
+        seconds. 0 if no epoch has ended and the loader has no length.
         """
         length = statistics.fmean(self._lengths) if self._lengths else self._length()
-        if length is None:
+        if length is None or not self._starts:
             return 0.0, 0.0
+        if len(self._starts) == 1 and self._starts[0] > _SHOWS * step * length:
+            if hasattr(self._loader, "__next__"):  # an iterator: it has one start in all
+                return 0.0, 0.0
+            self.end()
+            self.next()
         starts = self._starts[1:] or self._starts
         error = statistics.stdev(starts) / math.sqrt(len(starts)) if len(starts) > 1 else 0.0
         return statistics.median(starts) / length, error / length

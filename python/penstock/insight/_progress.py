@@ -129,6 +129,10 @@ def _ready(loader: object) -> str:
 
 
 def _length(loader: object) -> int | None:
+    total = getattr(loader, "_total", None)
+    if callable(total):  # it knows better than its len()
+        found: int | None = total()
+        return found
     try:
         return len(loader)  # type: ignore[arg-type]
     except TypeError:  # it is endless, or nobody knows

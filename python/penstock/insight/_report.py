@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import penstock
 from penstock.insight import _charts, _plot
-from penstock.insight._bottleneck import Bottleneck, bottleneck
+from penstock.insight._bottleneck import Bottleneck, judge
 from penstock.pipeline import StageStats
-from penstock.pipeline._stats import duration, ready
+from penstock.pipeline._stats import cells, ready
 
 if TYPE_CHECKING:
     from penstock.insight._headspace import Headspace
@@ -24,15 +24,17 @@ _STYLE = """
 --shade:#1b2a25}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
-main{max-width:60rem;margin:0 auto;padding:1.5rem 1rem 4rem}
+main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 4rem}
 h1{font-size:1rem;font-weight:600;color:var(--soft);margin:0}
 h2{font-size:1.1rem;margin:2.5rem 0 .5rem}
 .verdict{font-size:1.5rem;line-height:1.35;font-weight:600;margin:.4rem 0}
 .advice{margin:.2rem 0 0}.soft{color:var(--soft)}
 svg{width:100%;max-width:44rem;height:auto;display:block}
 svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .label{fill:var(--soft)}
-svg .name{font-weight:600}svg .title{display:none}svg .paper{fill:none}
-.work{fill:var(--work)}.wait{fill:var(--wait)}.blocked{fill:var(--blocked)}
+svg .name{font-weight:600}svg .paper{fill:none}
+.work{fill:var(--work);--key:var(--work)}.wait{fill:var(--wait);--key:var(--wait)}
+.blocked{fill:var(--blocked);--key:var(--blocked)}
+.key{display:inline-block;width:.8em;height:.8em;margin-left:.4em;background:var(--key)}
 .band{fill:var(--line)}.box{fill:var(--fill);stroke:var(--line)}
 .hot{fill:var(--fill);stroke:var(--work);stroke-width:2}
 .grid{stroke:var(--line);fill:none}.curve{stroke:var(--work);fill:none;stroke-width:1.5}
@@ -40,7 +42,7 @@ svg .name{font-weight:600}svg .title{display:none}svg .paper{fill:none}
 .mean{stroke:var(--soft);fill:none;stroke-dasharray:4 3}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:.3rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}
+th,td{text-align:right;padding:.3rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap}
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:500}
 """
 
@@ -73,10 +75,12 @@ def page(measured: Measured, headspace: Headspace | None = None) -> str:
     stages: Sequence[StageStats] = stats["stages"] if isinstance(stats, dict) else stats
     if not stages:
         raise ValueError("report: nothing has run yet; read some batches first")
-    found = bottleneck(stages)
+    # Headspace knows the waits of steady steps; the statistics also count the time of cached ones.
+    wait = None if headspace is None else min(headspace.wait / headspace.real, 1.0)
+    found = judge(stages, wait)
     sections = [_verdict(found, stages, headspace), _flow(stages, found)]
     if headspace is not None:
-        sections.append(_section("Step times", _plot.draw(headspace)))
+        sections.append(_section("Step times", _plot.draw(headspace, 440, 190, 10)))
     history = getattr(measured, "_history", None)
     if history is not None and len(history.points()) > 1:
         sections.append(_section("Readiness: batches at hand", _charts.readiness(history.points())))
@@ -115,28 +119,17 @@ def _verdict(found: Bottleneck, stages: Sequence[StageStats], headspace: Headspa
 
 
 def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
-    head = ("stage", "items/s", "p50", "p99", "at a time", "waiting", "blocked", "queue", "GIL")
-    rows = []
-    for one in stages[:-1]:
-        elapsed = max(one.elapsed, 1e-9)
-        cells = (
-            one.name,
-            f"{one.throughput:,.0f}",
-            duration(one.p50),
-            duration(one.p99),
-            f"{one.task_seconds / elapsed:.1f} of {one.concurrency}",
-            f"{one.waiting / elapsed:.0%}",
-            f"{one.blocked / elapsed:.0%}",
-            f"{one.queue_mean:.1f} of {one.queue_capacity}",
-            f"{one.gil_wait / elapsed:.0%}",
-            f"{one.failures:,}",
-        )
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    names = "".join(f"<th>{escape(name)}</th>" for name in (*head, "failed"))
-    table = f'<div class="scroll"><table id="stages"><tr>{names}</tr>{"".join(rows)}</table></div>'
+    head, *rows = cells(stages)[:-1]  # the sink is in the drawing
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    table = f'<div class="scroll"><table id="stages"><tr>{names}</tr>{body}</table></div>'
     note = (
-        '<p class="soft">Bars: at work, waiting for input, blocked by the next stage. The wider '
-        "the band between two stages, the more items pass.</p>"
+        '<p class="soft"><i class="key work"></i> at work <i class="key wait"></i> waiting for '
+        'input <i class="key blocked"></i> blocked by the next stage. The more of its time a stage '
+        "is at work, the stronger its colour; the wider the band between two stages, the more "
+        "items pass.</p>"
     )
     return _section("The flow", _charts.flow(stages, found.stage) + note + table)
 

@@ -165,6 +165,7 @@ def _stage(result: ProfileResult, said: Scaling, above: float) -> list[str]:
     for n, rate in rates:
         parts.append(_svg.dot(x(n), y(rate), "stop" if n == said.best else "point"))
         parts.append(_svg.text(x(n), bottom + 18, str(n), "middle"))
+    parts.append(_svg.text(_LEFT - 6, bottom + 18, "at a time:", "end"))
     return parts
 
 
@@ -179,14 +180,21 @@ def _save_png(path: str, results: Sequence[ProfileResult], found: Sequence[Scali
         from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise ImportError("plot_profile: .png needs matplotlib; .svg needs nothing") from None
-    figure = Figure(figsize=(8, 2.4 * max(len(results), 1)))
+    figure = Figure(figsize=(9, 2.8 * max(len(results), 1)))
     for number, (result, said) in enumerate(zip(results, found, strict=True)):
         axes = figure.add_subplot(len(results), 1, number + 1)
-        rates = sorted((one.concurrency, one.qps) for one in result.stats)
-        axes.plot([n for n, _ in rates], [rate for _, rate in rates], "o-", color="#0a6b4f")
+        rates = sorted((one.concurrency, one.qps) for one in result.stats if math.isfinite(one.qps))
+        tried = [n for n, _ in rates]
+        axes.plot(tried, [rate for _, rate in rates], "o-", color="#0a6b4f")
         axes.plot([said.best], [said.rate], "o", color="#b4540a")
+        most = max((rate for _, rate in rates), default=0.0) or 1.0
+        even = [n for n in tried if n * said.alone <= 1.1 * most * tried[0]]
+        axes.plot(even, [said.alone * n / tried[0] for n in even], "--", color="#bbb")
         axes.set_xscale("log", base=2)
-        axes.set_ylim(bottom=0)
-        axes.set_title(str(said), fontsize=8, loc="left")
+        axes.set_xticks(tried, [str(n) for n in tried])
+        axes.set_ylim(0, 1.1 * most)
+        axes.set(xlabel="calls at a time", ylabel="items/s")
+        words = f"{said.stage}: {said.rate:,.0f} items/s\n{said.best} at a time. {said.reason}"
+        axes.set_title(words, fontsize=8, loc="left")
     figure.tight_layout()
     figure.savefig(path, dpi=120)

@@ -12,10 +12,13 @@ def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "lab
     return f'<text {place} class="{kind}">{escape(words)}</text>'
 
 
-def rect(x: float, y: float, width: float, height: float, kind: str) -> str:
+def rect(
+    x: float, y: float, width: float, height: float, kind: str, opacity: float | None = None
+) -> str:
+    see_through = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" '
-        f'height="{max(height, 0):.1f}" class="{kind}"/>'
+        f'height="{max(height, 0):.1f}" class="{kind}"{see_through}/>'
     )
 
 

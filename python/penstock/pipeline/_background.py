@@ -36,11 +36,20 @@ _default_tasks: list[BackgroundTaskFactory] | None = None
 
 
 def get_default_background_tasks() -> list[BackgroundTaskFactory] | None:
-    """What :func:`set_default_background_tasks` has set."""
+    """What :func:`set_default_background_tasks` has set.
+
+    >>> get_default_background_tasks() is None
+    True
+    """
     return _default_tasks
 
 
 def set_default_background_tasks(tasks: list[BackgroundTaskFactory] | None) -> None:
-    """Tasks that run beside every pipeline that is built from now on; None for none."""
+    """Tasks that run beside every pipeline that is built from now on; None for none.
+
+    >>> from penstock.pipeline import config
+    >>> config.set_default_background_tasks([])
+    >>> config.set_default_background_tasks(None)
+    """
     global _default_tasks
     _default_tasks = tasks

@@ -49,7 +49,11 @@ _build_callback: Callable[[PipelineConfig], None] | None = None
 
 
 def get_default_build_callback() -> Callable[[PipelineConfig], None] | None:
-    """What :func:`set_default_build_callback` has set."""
+    """What :func:`set_default_build_callback` has set.
+
+    >>> get_default_build_callback() is None
+    True
+    """
     return _build_callback
 
 
@@ -57,6 +61,14 @@ def set_default_build_callback(callback: Callable[[PipelineConfig], None] | None
     """Has ``callback(config)`` called for each pipeline that is built; None for nothing.
 
     What it raises is logged. Use it to record what a program builds.
+
+    >>> from penstock.pipeline import PipelineBuilder, config
+    >>> built = []
+    >>> config.set_default_build_callback(built.append)
+    >>> pipeline = PipelineBuilder().add_source(range(3)).pipe(str).add_sink(1).build()
+    >>> config.set_default_build_callback(None)
+    >>> built[0].pipes[0].name
+    'str'
     """
     global _build_callback
     _build_callback = callback

@@ -9,6 +9,17 @@ class PipelineFailure(ExceptionGroup):
     """A pipeline has failed: one exception for each stage that did.
 
     Each has notes that name the stage and, where there is one, the item.
+
+    >>> import logging
+    >>> from penstock.pipeline import PipelineBuilder, PipelineFailure
+    >>> logging.disable()  # it is in the log, too
+    >>> pipeline = PipelineBuilder().add_source([0]).pipe(lambda x: 1 / x).add_sink(1)
+    >>> try:
+    ...     list(pipeline.build(max_failures=0))
+    ... except PipelineFailure as failure:
+    ...     print(failure.exceptions[0].__cause__)
+    division by zero
+    >>> logging.disable(logging.NOTSET)
     """
 
     def __new__(cls, errs: list[tuple[str, Exception]]) -> PipelineFailure:

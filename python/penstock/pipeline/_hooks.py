@@ -204,11 +204,19 @@ def set_default_hook_class(hook_class: type[TaskHook] | None = TaskStatsHook) ->
 
     It is called as ``hook_class(info, interval=...)``. The default, :class:`TaskStatsHook`, costs
     nothing: the engine counts for it, see :meth:`Pipeline.stats`.
+
+    >>> from penstock.pipeline import TaskStatsHook, config
+    >>> config.set_default_hook_class(None)
+    >>> config.set_default_hook_class(TaskStatsHook)
     """
     global _default_hook_class
     _default_hook_class = hook_class
 
 
 def get_default_hook_class() -> type[TaskHook] | None:
-    """What :func:`set_default_hook_class` has set."""
+    """What :func:`set_default_hook_class` has set.
+
+    >>> get_default_hook_class().__name__
+    'TaskStatsHook'
+    """
     return _default_hook_class

@@ -190,7 +190,11 @@ def _build(config: PipelineConfig, num_threads: int) -> Pipeline:
 
 
 def is_diagnostic_mode_enabled() -> bool:
-    """Whether pipelines profile themselves: PENSTOCK_PIPELINE_DIAGNOSTIC_MODE."""
+    """Whether pipelines profile themselves: PENSTOCK_PIPELINE_DIAGNOSTIC_MODE.
+
+    >>> is_diagnostic_mode_enabled()
+    False
+    """
     return is_on(setting("DIAGNOSTIC_MODE"))
 
 
@@ -200,7 +204,11 @@ def is_wanted() -> bool:
 
 
 def diagnostic_mode_num_sources() -> int:
-    """On how many items: PENSTOCK_PIPELINE_DIAGNOSTIC_MODE_NUM_ITEMS, or 1000."""
+    """On how many items: PENSTOCK_PIPELINE_DIAGNOSTIC_MODE_NUM_ITEMS, or 1000.
+
+    >>> diagnostic_mode_num_sources()
+    1000
+    """
     return int(setting("DIAGNOSTIC_MODE_NUM_ITEMS") or 1000)
 
 
@@ -234,22 +242,39 @@ _default_callback: _Callback | None = None
 
 
 def set_default_profile_hook(hook: ProfileHook | None = None) -> None:
-    """The hook of profiles that are given none; None for no hook."""
+    """The hook of profiles that are given none; None for no hook.
+
+    >>> from penstock.pipeline import config
+    >>> config.set_default_profile_hook(None)
+    """
     global _default_hook
     _default_hook = hook
 
 
 def get_default_profile_hook() -> ProfileHook | None:
-    """What :func:`set_default_profile_hook` has set."""
+    """What :func:`set_default_profile_hook` has set.
+
+    >>> get_default_profile_hook() is None
+    True
+    """
     return _default_hook
 
 
 def set_default_profile_callback(callback: _Callback | None = None) -> None:
-    """The callback of profiles that are given none; None for no callback."""
+    """The callback of profiles that are given none; None for no callback.
+
+    >>> from penstock.pipeline import config
+    >>> config.set_default_profile_callback(print)
+    >>> config.set_default_profile_callback(None)
+    """
     global _default_callback
     _default_callback = callback
 
 
 def get_default_profile_callback() -> _Callback | None:
-    """What :func:`set_default_profile_callback` has set."""
+    """What :func:`set_default_profile_callback` has set.
+
+    >>> get_default_profile_callback() is None
+    True
+    """
     return _default_callback

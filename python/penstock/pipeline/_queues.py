@@ -173,11 +173,19 @@ def set_default_queue_class(queue_class: type[AsyncQueue] | None = StatsQueue) -
 
     It is made as ``queue_class(info, buffer_size=n, interval=...)``. The default,
     :class:`StatsQueue`, costs nothing: the engine counts for it, see :meth:`Pipeline.stats`.
+
+    >>> from penstock.pipeline import AsyncQueue, config
+    >>> config.set_default_queue_class(AsyncQueue)
+    >>> config.set_default_queue_class()  # as it was
     """
     global _default_queue_class
     _default_queue_class = queue_class or StatsQueue
 
 
 def get_default_queue_class() -> type[AsyncQueue]:
-    """What :func:`set_default_queue_class` has set."""
+    """What :func:`set_default_queue_class` has set.
+
+    >>> get_default_queue_class().__name__
+    'StatsQueue'
+    """
     return _default_queue_class

@@ -9,7 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StageStats:
-    """One stage at one moment. Times are in seconds; task times are those of single tasks."""
+    """One stage at one moment. Times are in seconds; task times are those of single tasks.
+
+    >>> from penstock.pipeline import PipelineBuilder
+    >>> pipeline = PipelineBuilder().add_source(range(5)).pipe(str).add_sink(2).build()
+    >>> with pipeline.auto_stop():
+    ...     items = list(pipeline)
+    >>> source, stage, sink = pipeline.stats()
+    >>> stage.items_in, stage.failures, stage.concurrency
+    (5, 0, 1)
+    """
 
     name: str
     concurrency: int = 1
@@ -63,6 +72,16 @@ class StageStats:
     def at_work(self) -> float:
         """How many of its tasks ran at once, on average: of ``concurrency`` that may."""
         return self.task_seconds / self.elapsed if self.elapsed > 0 else 0.0
+
+    @property
+    def task_rate(self) -> float:
+        """Tasks per second: rows, where a stage fills batches with them."""
+        return self.tasks / self.elapsed if self.elapsed > 0 else 0.0
+
+    @property
+    def fills_batches(self) -> bool:
+        """Its items are batches, and a task is a row of one."""
+        return self.items_in > 0 and self.tasks >= 1.5 * max(self.items_in, self.items_out)
 
     def as_sink(self, requests: int, wait: float, readiness: float) -> StageStats:
         """The same as the record of a sink: what leaves it is what the consumer asked for."""
@@ -119,21 +138,22 @@ def _share(one: StageStats, seconds: float) -> str:
 
 
 _HEAD = (
-    *("stage", "items/s", "MB/s", "p50", "p99", "at a time"),
+    *("stage", "items/s", "tasks/s", "MB/s", "p50", "p99", "at a time"),
     *("waiting", "blocked", "queue", "GIL wait", "failed"),
 )
 
 
 def _row(one: StageStats) -> tuple[str, ...]:
     if one.readiness is not None:
-        wait = _share(one, one.waiting)
-        blank = ("",) * 4
+        wait = _share(one, one.waiting + one.gil_wait)
+        blank = ("",) * 5
         failed = str(one.failures) if one.failures else ""
         rate = f"{one.throughput:,.0f}"
         return (one.name, rate, *blank, wait, "", "", f"ready {ready(one)}", failed)
     return (
         one.name,
         f"{one.throughput:,.0f}",
+        f"{one.task_rate:,.0f}",
         f"{one.bytes / one.elapsed / 1e6:,.1f}" if one.bytes and one.elapsed > 0 else "",
         duration(one.p50),
         duration(one.p99),
@@ -146,17 +166,29 @@ def _row(one: StageStats) -> tuple[str, ...]:
     )
 
 
+def cells(stats: Sequence[StageStats]) -> list[tuple[str, ...]]:
+    """The table: names of columns, then a row for each stage, the sink's last.
+
+    Tasks are shown where they are rows of items that are batches, bytes where a stage knows of
+    them.
+    """
+    shown = {
+        "tasks/s": any(one.fills_batches for one in stats),
+        "MB/s": any(one.bytes for one in stats),
+    }
+    columns = [i for i, name in enumerate(_HEAD) if shown.get(name, True)]
+    return [tuple(row[i] for i in columns) for row in (_HEAD, *map(_row, stats))]
+
+
 def table(stats: Sequence[StageStats]) -> str:
-    """The stages as text, a line each. Bytes are shown where a stage knows of them."""
-    rows = [_HEAD, *map(_row, stats)]
-    if not any(one.bytes for one in stats):
-        rows = [(*row[:2], *row[3:]) for row in rows]
+    """The stages as text, a line each."""
+    rows = cells(stats)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
+        padded = [row[0].ljust(widths[0])]
+        padded += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
 
 

@@ -35,6 +35,10 @@ def set_compact_log(value: bool | None) -> None:
     """True: a failed task is logged in one line, without its traceback.
 
     None: as the environment variable PENSTOCK_PIPELINE_COMPACT_LOG says (off by default).
+
+    >>> from penstock.pipeline import config
+    >>> config.set_compact_log(True)
+    >>> config.set_compact_log(None)
     """
     global _compact
     _compact = value

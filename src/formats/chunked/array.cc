@@ -45,7 +45,29 @@ void copy_from(std::size_t d, std::byte* to, std::span<const std::ptrdiff_t> to_
   }
 }
 
+class PlainRows final : public RowReader {
+ public:
+  PlainRows(std::shared_ptr<const storage::Source> source, std::uint64_t offset)
+      : source_(std::move(source)), offset_(offset) {}
+  Status read(std::uint64_t first, std::uint64_t count, std::span<std::byte> into) const override {
+    return source_->read(offset_ + first * (into.size() / count), into);
+  }
+  std::optional<BytesAt> place(std::uint64_t first, std::uint64_t count,
+                               std::uint64_t row_bytes) const override {
+    return BytesAt{source_, {offset_ + first * row_bytes, count * row_bytes}};
+  }
+
+ private:
+  std::shared_ptr<const storage::Source> source_;
+  std::uint64_t offset_;
+};
+
 }  // namespace
+
+std::shared_ptr<const RowReader> plain_rows(std::shared_ptr<const storage::Source> source,
+                                            std::uint64_t offset) {
+  return std::make_shared<const PlainRows>(std::move(source), offset);
+}
 
 Status check(Array& array) {
   const Extents &shape = array.shape, &chunk = array.chunk;

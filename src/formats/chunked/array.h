@@ -16,6 +16,7 @@
 
 #include "formats/chunked/chain.h"
 #include "formats/chunked/element.h"
+#include "formats/range_fetch.h"
 #include "penstock/buffer.h"
 #include "penstock/error.h"
 
@@ -30,12 +31,20 @@ struct Packed {
   std::uint32_t skipped = 0;  // bit k: codec k of the chain was not used for this chunk
 };
 
+// Where a chunk is in a file; `skipped` as above.
+struct ChunkAt {
+  BytesAt at;
+  std::uint32_t skipped = 0;
+};
+
 class ChunkBytes {
  public:
   virtual ~ChunkBytes() = default;
   // Chunks are numbered in C order over the grid. Memory comes from `pool`.
   virtual Result<Packed> read(std::uint64_t chunk, BufferPool& pool) const = 0;
   virtual std::string name(std::uint64_t chunk) const = 0;  // the file, for messages
+  // Where it is, so that it can be fetched ahead. Nothing: read() has to do.
+  virtual std::optional<ChunkAt> place(std::uint64_t) const { return std::nullopt; }
 };
 
 // Rows that are read as they are, without chunks of ours.
@@ -45,7 +54,15 @@ class RowReader {
   // `into` has the size of so many rows, in the file's byte order.
   virtual Status read(std::uint64_t first, std::uint64_t count,
                       std::span<std::byte> into) const = 0;
+  // As that of ChunkBytes. A row has `row_bytes`.
+  virtual std::optional<BytesAt> place(std::uint64_t, std::uint64_t, std::uint64_t) const {
+    return std::nullopt;
+  }
 };
+
+// Rows that lie in a file one after the other, the first one at `offset`.
+std::shared_ptr<const RowReader> plain_rows(std::shared_ptr<const storage::Source> source,
+                                            std::uint64_t offset);
 
 struct Array {
   std::string name;   // of the field
@@ -57,7 +74,9 @@ struct Array {
   Chain chain;
   std::shared_ptr<const ChunkBytes> chunks;  // this or `rows`
   std::shared_ptr<const RowReader> rows;
-  std::string note;  // what explain() says of how it is read; mostly nothing
+  bool scattered = false;  // is each chunk a file?
+  bool from_afar = false;  // is it worth while to fetch what will be read?
+  std::string note;        // what explain() says of how it is read; mostly nothing
 
   // Found by check().
   std::uint64_t row_bytes = 0, chunk_bytes = 0, chunk_count = 0;

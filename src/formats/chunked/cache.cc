@@ -37,6 +37,11 @@ Result<Chunk> ChunkCache::get(std::size_t array, std::uint64_t chunk) const {
   }
 }
 
+bool ChunkCache::contains(std::size_t array, std::uint64_t chunk) const {
+  const std::lock_guard hold(mutex_);
+  return entries_.contains({array, chunk});
+}
+
 Result<Chunk> ChunkCache::load(const Key& key, std::unique_lock<std::mutex>& hold) const {
   Walk& walk = walks_[key.array];
   walk.forward = key.chunk == walk.newest + 1;

@@ -35,6 +35,7 @@ class ChunkCache {
   ChunkCache(std::uint64_t budget, std::vector<std::uint64_t> counts, Load load);
 
   Result<Chunk> get(std::size_t array, std::uint64_t chunk) const;
+  bool contains(std::size_t array, std::uint64_t chunk) const;  // or is it being unpacked?
 
   void set_budget(std::uint64_t budget) const;
   std::uint64_t budget() const;

@@ -66,7 +66,7 @@ Result<Buffer> Chain::decode(std::span<const std::byte> packed, std::uint32_t sk
     if (!chunk) return chunk;
     held = *std::move(chunk);
   }
-  if (element.swap) swap_bytes(held.bytes(), element.bytes);
+  settle(held.bytes().first(size), element);
   return held;
 }
 

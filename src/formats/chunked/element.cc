@@ -1,5 +1,6 @@
 #include "formats/chunked/element.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -88,12 +89,8 @@ std::vector<std::byte> number_bytes(DType dtype, double value) {
     }
     case DType::float32:
       return bytes_of(static_cast<float>(value));
-    case DType::float64:
-      return bytes_of(value);
     default:
-      if (!(value > -9.3e18 && value < 1.85e19)) value = 0;
-      return integer_bytes(dtype,
-                           value < 0 ? std::uint64_t(std::int64_t(value)) : std::uint64_t(value));
+      return bytes_of(value);
   }
 }
 
@@ -103,6 +100,21 @@ std::vector<std::byte> integer_bytes(DType dtype, std::uint64_t bits) {
   bytes.resize(size_of(dtype));
   if (std::endian::native == std::endian::big) swap_bytes(bytes, bytes.size());
   return bytes;
+}
+
+void settle(std::span<std::byte> elements, const Element& element) noexcept {
+  if (element.swap) swap_bytes(elements, element.bytes);
+  if (element.texts.empty()) return;
+  for (; elements.size() >= element.bytes; elements = elements.subspan(element.bytes)) {
+    for (const Text& text : element.texts) {
+      const std::span<std::byte> all = elements.subspan(text.offset, text.bytes);
+      auto end = std::find(all.begin(), all.end(), std::byte(0));
+      if (text.spaces) {
+        for (end = all.end(); end != all.begin() && *(end - 1) == std::byte(' ');) --end;
+      }
+      std::fill(end, all.end(), std::byte(0));
+    }
+  }
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t item) noexcept {

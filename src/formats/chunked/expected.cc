@@ -84,6 +84,15 @@ void ExpectedRows::keep(std::size_t array, std::uint64_t chunk, const Buffer& un
   }
 }
 
+bool ExpectedRows::holds(std::size_t array, std::uint64_t row) const {
+  const std::lock_guard hold(mutex_);
+  if (told_.empty()) return false;
+  const auto chunk = chunks_[array].find(row / arrays_[array].chunk_rows);
+  return chunk != chunks_[array].end() &&
+         std::any_of(chunk->second.begin(), chunk->second.end(),
+                     [&](const Row& one) { return one.row == row && bool(one.memory); });
+}
+
 std::uint64_t ExpectedRows::used() const {
   const std::lock_guard hold(mutex_);
   return used_;

@@ -43,6 +43,7 @@ class ExpectedRows {
   // Chunk `chunk` of an array, just unpacked: copies what is expected of it.
   void keep(std::size_t array, std::uint64_t chunk, const Buffer& unpacked, BufferPool& pool);
 
+  bool holds(std::size_t array, std::uint64_t row) const;
   std::uint64_t used() const;  // bytes
 
  private:

@@ -1,12 +1,15 @@
 #include "formats/chunked/rows.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
 #include "formats/chunked/cache.h"
 #include "formats/chunked/expected.h"
+#include "formats/chunked/fetch.h"
 #include "formats/digest.h"
+#include "storage/read_ahead.h"
 
 namespace penstock::formats::chunked {
 namespace {
@@ -42,6 +45,12 @@ std::vector<ExpectedRows::Layout> layouts_of(const std::vector<Array>& arrays) {
   return layouts;
 }
 
+// Which one of the records of a fetch.
+struct OfFetch {
+  const RowFetch* fetch = nullptr;
+  std::size_t k = 0;
+};
+
 // The chunk of an array that was asked for last, so that neighbours need not ask again.
 struct Held {
   std::uint64_t number = ~std::uint64_t(0);
@@ -69,6 +78,7 @@ class Rows final : public ArrayRecords {
     for (const Array& array : arrays_) {
       fields_.push_back(array.name);
       bytes_ += array.row_bytes * window_;
+      from_afar_ = from_afar_ || array.from_afar;
       if (!array.flat || windowed_) taken_ += array.row_bytes * window_;  // others are views
       digest.add(array.name);
       digest.add(array.element.descr);
@@ -136,10 +146,53 @@ class Rows final : public ArrayRecords {
   }
 
   Status read(std::uint64_t index, BufferPool& pool, Record& into) const override {
-    std::vector<Held> held(arrays_.size());
-    std::vector<Buffer> kept(arrays_.size());
-    expected_.take({&index, 1}, kept);
-    return read(index, pool, into, held, kept);
+    return read(index, pool, into, OfFetch());
+  }
+
+  bool from_afar() const noexcept override { return from_afar_; }
+
+  std::unique_ptr<Fetch> fetch(std::span<const std::uint64_t> indices) const override {
+    std::vector<std::uint64_t> wanted(indices.begin(), indices.end());
+    auto fetch = std::make_unique<RowFetch>(
+        arrays_, coming_,
+        [this, wanted](std::size_t k, const RowFetch& own, BufferPool& pool, Record& into) {
+          return read(wanted[k], pool, into, OfFetch{&own, k});
+        });
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      if (wanted[k] >= size_) return nullptr;
+      for (std::size_t a = 0; a < arrays_.size(); ++a) want(*fetch, k, a, wanted[k] * stride_);
+    }
+    if (!fetch->plan(taken_ * wanted.size())) return nullptr;
+    return fetch;
+  }
+
+  bool on_disk() const noexcept override { return !from_afar_; }
+  void advise(Access access) const noexcept override { in_order_ = access == Access::sequential; }
+
+  void tell_places(std::span<const std::uint64_t> indices,
+                   storage::ReadAhead& ahead) const override {
+    std::vector<std::uint64_t> chunks;
+    for (std::size_t a = 0; a < arrays_.size(); ++a) {
+      const Array& array = arrays_[a];
+      // What lies side by side in a file and is read in order the system reads ahead by itself.
+      if (array.row_bytes == 0 || (in_order_ && !array.scattered)) continue;
+      chunks.clear();
+      for (const std::uint64_t index : indices) {
+        if (index >= size_) continue;
+        const std::uint64_t first = index * stride_;
+        if (array.rows == nullptr) {
+          each_missing(a, first, [&](std::uint64_t chunk) { chunks.push_back(chunk); });
+        } else if (auto at = array.rows->place(first, window_, array.row_bytes)) {
+          ahead.add(std::move(at->source), at->range);
+        }
+      }
+      std::sort(chunks.begin(), chunks.end());
+      chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+      for (const std::uint64_t chunk : chunks) {
+        if (ahead.full()) return;
+        if (auto at = array.chunks->place(chunk)) ahead.add(std::move(at->at.source), at->at.range);
+      }
+    }
   }
 
   // In the order of rows, so that each chunk is asked for once.
@@ -165,9 +218,36 @@ class Rows final : public ArrayRecords {
     return counts;
   }
 
+  // What record k needs of array a: its rows begin at `first`.
+  void want(RowFetch& fetch, std::size_t k, std::size_t a, std::uint64_t first) const {
+    const Array& array = arrays_[a];
+    if (array.row_bytes == 0) return;
+    if (array.rows != nullptr) return fetch.want_rows(k, a, first, window_);
+    each_missing(a, first, [&](std::uint64_t chunk) { fetch.want_chunk(a, chunk); });
+  }
+
+  // The chunks of array a that have to be unpacked for the rows of a record.
+  template <class Each>
+  void each_missing(std::size_t a, std::uint64_t first, const Each& each) const {
+    if (expected_.holds(a, first)) return;
+    const Array& array = arrays_[a];
+    const std::uint64_t beside = array.chunk_count / std::max<std::uint64_t>(array.grid[0], 1);
+    const std::uint64_t last = (first + window_ - 1) / array.chunk[0];
+    for (std::uint64_t c = first / array.chunk[0] * beside; c < (last + 1) * beside; ++c) {
+      if (!cache_.contains(a, c)) each(c);
+    }
+  }
+
+  Status read(std::uint64_t index, BufferPool& pool, Record& into, const OfFetch& fetched) const {
+    std::vector<Held> held(arrays_.size());
+    std::vector<Buffer> kept(arrays_.size());
+    expected_.take({&index, 1}, kept);
+    return read(index, pool, into, held, kept, fetched);
+  }
+
   // `kept`: the rows of those arrays that need no chunk any more.
   Status read(std::uint64_t index, BufferPool& pool, Record& into, std::vector<Held>& held,
-              std::span<Buffer> kept) const {
+              std::span<Buffer> kept, const OfFetch& fetched = {}) const {
     into.clear();
     if (index >= size_) {
       return Error(Code::out_of_range, "there is no row " + std::to_string(index) + "; there are " +
@@ -181,7 +261,7 @@ class Rows final : public ArrayRecords {
         field.memory = std::move(kept[a]);
         field.bytes = field.memory.bytes().first(std::size_t(arrays_[a].row_bytes));
       } else {
-        status = read(a, rows, pool, field, held[a]);
+        status = read(a, rows, pool, field, held[a], fetched);
       }
       if (!status) {
         into.clear();
@@ -192,7 +272,8 @@ class Rows final : public ArrayRecords {
     return {};
   }
 
-  Status read(std::size_t a, const Span& rows, BufferPool& pool, Field& field, Held& held) const {
+  Status read(std::size_t a, const Span& rows, BufferPool& pool, Field& field, Held& held,
+              const OfFetch& fetched) const {
     const Array& array = arrays_[a];
     const auto size = std::size_t(array.row_bytes * rows.count);
     const std::uint64_t chunk_rows = array.rows ? 0 : array.chunk[0];
@@ -213,8 +294,14 @@ class Rows final : public ArrayRecords {
     field.bytes = into;
     if (size == 0) return {};
     if (array.rows == nullptr) return gather(a, rows, into, held);
-    Status status = array.rows->read(rows.first, rows.count, into);
-    if (status.ok() && array.element.swap) swap_bytes(into, array.element.bytes);
+    Status status;
+    const auto there = fetched.fetch == nullptr ? std::nullopt : fetched.fetch->rows(fetched.k, a);
+    if (there) {
+      std::memcpy(into.data(), there->data(), size);
+    } else {
+      status = array.rows->read(rows.first, rows.count, into);
+    }
+    if (status.ok()) settle(into, array.element);
     return status;
   }
 
@@ -264,7 +351,9 @@ class Rows final : public ArrayRecords {
 
   Result<Chunk> unpack(std::size_t a, std::uint64_t number) const {
     const Array& array = arrays_[a];
-    Result<Packed> packed = array.chunks->read(number, pool_);
+    std::optional<Packed> fetched = coming_.find({a, number});
+    Result<Packed> packed =
+        fetched ? Result<Packed>(*std::move(fetched)) : array.chunks->read(number, pool_);
     if (!packed) return std::move(packed).error();
     if (!packed->memory) return Chunk();
     Result<Buffer> chunk =
@@ -279,10 +368,13 @@ class Rows final : public ArrayRecords {
   std::uint64_t window_, stride_;
   bool windowed_;
   std::string name_;
+  bool from_afar_ = false;
+  mutable std::atomic<bool> in_order_ = false;
   std::uint64_t size_ = 0, bytes_ = 0, taken_ = 0, digest_ = 0, block_ = 0;
   Shares shares_;
   mutable BufferPool pool_;  // memory of chunks, used again
   mutable ExpectedRows expected_;
+  mutable ComingChunks coming_;
   ChunkCache cache_;
 };
 

@@ -53,8 +53,8 @@ Rows::Rows(std::string path, std::shared_ptr<const storage::Map> map, Header hea
 }
 
 void Rows::read(std::span<const std::uint64_t> firsts, std::uint64_t count,
-                std::span<std::byte> into, std::span<Status> outcomes) const {
-  const std::size_t bytes = row_bytes_ * std::size_t(count), item = header_.item_bytes;
+                std::span<std::byte* const> into, std::span<Status> outcomes) const {
+  const std::size_t item = header_.item_bytes;
   std::vector<std::uint64_t> extents(header_.shape.begin(), header_.shape.end());
   extents[0] = count;
   const std::vector<std::ptrdiff_t> dense = chunked::dense_strides(extents, item);
@@ -63,9 +63,8 @@ void Rows::read(std::span<const std::uint64_t> firsts, std::uint64_t count,
     return count <= size() && first <= size() - count;
   };
   const auto copy = [&](std::size_t k) {
-    chunked::copy_elements(into.data() + k * bytes, dense,
-                           elements + std::ptrdiff_t(firsts[k]) * strides_[0], strides_, extents,
-                           item);
+    chunked::copy_elements(into[k], dense, elements + std::ptrdiff_t(firsts[k]) * strides_[0],
+                           strides_, extents, item);
   };
   const bool there = storage::survives([&] {
     for (std::size_t k = 0; k < firsts.size(); ++k) {
@@ -85,6 +84,18 @@ void Rows::read(std::span<const std::uint64_t> firsts, std::uint64_t count,
       const bool one = storage::survives([&] { copy(k); });
       const std::uint64_t end = header_.data_offset + (firsts[k] + count) * row_bytes_;
       outcomes[k] = storage::still_whole(path_, end, one);
+    }
+  }
+}
+
+void Rows::tell_places(std::span<const std::uint64_t> firsts, std::uint64_t count,
+                       storage::ReadAhead& ahead) const {
+  if (header_.fortran && header_.shape.size() > 1) return;
+  const auto file = storage::File::open(path_);
+  if (!file) return;
+  for (const std::uint64_t first : firsts) {
+    if (first < size()) {
+      ahead.add(*file, {header_.data_offset + first * row_bytes_, count * row_bytes_});
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "formats/npy/header.h"
 #include "penstock/error.h"
 #include "storage/map.h"
+#include "storage/read_ahead.h"
 
 namespace penstock::formats::npy {
 
@@ -29,11 +30,15 @@ class Rows {
   std::uint64_t size() const noexcept { return std::uint64_t(header_.shape[0]); }
   std::size_t row_bytes() const noexcept { return row_bytes_; }
 
-  // `count` rows from each of `firsts` on, their elements side by side in C order, one stretch
-  // behind the other. `into` has their size; outcomes[k] belongs to firsts[k]. A row that is not
-  // there is out_of_range.
-  void read(std::span<const std::uint64_t> firsts, std::uint64_t count, std::span<std::byte> into,
-            std::span<Status> outcomes) const;
+  // `count` rows from each of `firsts` on, their elements side by side in C order: those from
+  // firsts[k] on go to into[k], and outcomes[k] belongs to them. A row that is not there is
+  // out_of_range.
+  void read(std::span<const std::uint64_t> firsts, std::uint64_t count,
+            std::span<std::byte* const> into, std::span<Status> outcomes) const;
+
+  // Where `count` rows from each of `firsts` on are, in a file that is kept row by row.
+  void tell_places(std::span<const std::uint64_t> firsts, std::uint64_t count,
+                   storage::ReadAhead& ahead) const;
 
   Rows(std::string path, std::shared_ptr<const storage::Map> map, Header header,
        std::size_t row_bytes);

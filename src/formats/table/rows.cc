@@ -96,7 +96,14 @@ class Rows final : public TableRecords {
     for (const std::size_t i : order) outcomes[i] = read(indices[i], pool, into[i], held);
   }
 
-  bool places() const noexcept override { return true; }
+  std::vector<Placeable> placeable() const override {
+    std::vector<Placeable> all;
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+      const ColumnType& column = table_.columns[i];
+      if (column.kind == Kind::numbers) all.push_back({i, column.dtype, column.shape});
+    }
+    return all;
+  }
 
   void read_placed(std::span<const std::uint64_t> indices, std::span<const std::uint32_t> slots,
                    std::span<const Placement> placements, BufferPool& pool, std::span<Record> into,

@@ -16,10 +16,7 @@ Error error_of(Trouble trouble, std::uint64_t offset, std::string_view key,
     case Trouble::duplicate:
       what = "two samples of this tar have the same key; rename one of them";
       break;
-    case Trouble::too_large:
-      code = Code::out_of_range;
-      what = "a member of this sample is larger than max_member";
-      break;
+    case Trouble::too_large:  // said where the size is known
     case Trouble::none:
       code = Code::internal;
       what = "no trouble";

@@ -1,5 +1,6 @@
 #include "formats/index_builder.h"
 #include "formats/part_hasher.h"
+#include "formats/tar/header_walks.h"
 #include "formats/tar/names.h"
 #include "formats/tar/samples.h"
 #include "formats/tar/scanner.h"
@@ -15,10 +16,11 @@ constexpr std::size_t kBlockSize = std::size_t(1) << 20;
 // One pass over one tar.
 class Pass {
  public:
-  Pass(storage::Stream& stream, bool hashes)
+  Pass(storage::Stream& stream, bool hashes, std::size_t walks)
       : window_(stream, pool_, hashes ? Window::Reading::all : Window::Reading::headers,
                 kBlockSize),
         scanner_(window_),
+        walks_(stream, hashes ? 0 : walks),
         builder_(hashes),
         hashes_(hashes) {}
 
@@ -45,6 +47,7 @@ class Pass {
  private:
   Status on_member(storage::Stamp stamp) {
     ++members_;
+    walks_.passed(scanner_.position());
     const Member& member = scanner_.member();
     const auto name = split_name(member.name);
     if (!name) {
@@ -103,6 +106,7 @@ class Pass {
   BufferPool pool_;
   Window window_;
   Scanner scanner_;
+  HeaderWalks walks_;
   Samples samples_;
   Sample sample_;
   FieldNames fields_;
@@ -115,8 +119,9 @@ class Pass {
 
 }  // namespace
 
-Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes) {
-  return Pass(stream, hashes).run(stamp);
+Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes,
+                         std::size_t walks) {
+  return Pass(stream, hashes, walks).run(stamp);
 }
 
 }  // namespace penstock::formats::tar

@@ -224,6 +224,7 @@ class TarStream final : public RecordStream {
 
   Status deliver(Record& into) {
     const Shard& shard = *shard_;
+    if (sample_.trouble == Trouble::too_large) return error_of_large_member();
     if (sample_.trouble != Trouble::none) {
       return error_of(sample_.trouble, sample_.trouble_at, sample_.key, shard.stream->name());
     }
@@ -243,6 +244,16 @@ class TarStream final : public RecordStream {
       add_field(part, whole.bytes.subspan(std::size_t(part.offset - sample_.start)), into);
     }
     return {};
+  }
+
+  Error error_of_large_member() const {
+    const auto member =
+        std::find_if(sample_.parts.begin(), sample_.parts.end(),
+                     [this](const Part& part) { return part.offset == sample_.trouble_at; });
+    return too_large("field " + fields_.all()[member->field], member->size, max_member_)
+        .in_file(shard_->stream->name())
+        .at_offset(std::int64_t(sample_.trouble_at))
+        .of_sample(sample_.key);
   }
 
   // The member's own memory, or null.

@@ -13,8 +13,10 @@
 
 namespace penstock::formats::tar {
 
-// Reads the headers of a tar, all of its bytes if `hashes`, and makes its index.
-Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes);
+// Reads the headers of a tar, all of its bytes if `hashes`, and makes its index. `walks`: see
+// header_walks.h.
+Result<Index> make_index(storage::Stream& stream, storage::Stamp stamp, bool hashes,
+                         std::size_t walks = 0);
 
 // `paths` are files, without patterns.
 Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string>& paths,

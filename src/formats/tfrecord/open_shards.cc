@@ -36,10 +36,6 @@ Error error_of(Trouble trouble, std::uint64_t offset, std::uint64_t lost, std::s
     case Trouble::checksum:
       what = "the checksum of this record is wrong: its bytes were changed after it was written";
       break;
-    case Trouble::too_large:
-      code = Code::out_of_range;
-      what = "this record is larger than max_member";
-      break;
   }
   return Error(code, std::move(what))
       .in_file(file)

@@ -103,7 +103,12 @@ class TFRecordStream final : public RecordStream {
         break;
     }
     const std::uint64_t payload = shard.scanner.payload(), size = shard.scanner.size();
-    if (size > max_member_) return bad(Trouble::too_large);
+    if (size > max_member_) {
+      return too_large("this record", size, max_member_)
+          .in_file(shard.stream->name())
+          .at_offset(std::int64_t(shard.scanner.start()))
+          .of_sample(std::to_string(shard.records++));
+    }
     const std::size_t wanted = std::size_t(size) + kFooterBytes;
     const auto bytes = shard.window.at(payload, wanted);
     if (!bytes) return end_with(bytes.error());

@@ -14,7 +14,7 @@
 namespace penstock::formats::tfrecord {
 
 // Numbers in the index; in the upper bits of `damaged`: how many bytes are lost.
-enum class Trouble : std::uint8_t { damaged = 1, cut = 2, checksum = 3, too_large = 4 };
+enum class Trouble : std::uint8_t { damaged = 1, cut = 2, checksum = 3 };
 inline constexpr int kTroubleBits = 8;
 
 // Reads the headers of a file, all of its bytes if `hashes`, and makes its index.

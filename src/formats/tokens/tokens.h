@@ -4,9 +4,10 @@
 // documents windows begin at 0, stride, 2 * stride, ... of each file, and only whole ones count.
 // With documents no window goes beyond the end of one: each begins at its first token, the last
 // window of a document may be shorter, and a record has fields "length" (its tokens) and "document"
-// (its number) too.
+// (its number) too. Straight into a batch tokens go as int64, shorter windows filled up.
 //
-// Local files are mapped: they must not become shorter while they are in use.
+// Local files are mapped. One that becomes shorter is an Error of what is placed; records are views
+// of the map, to be looked at with care (storage/fault_guard.h).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct Options {
   std::uint64_t stride = 0;     // 0: that of the window
   // For each file the tokens at which documents begin, ascending from 0; empty: no documents.
   std::vector<std::vector<std::uint64_t>> documents;
+  std::int64_t pad = 0;  // what fills up shorter windows, where they are placed
 };
 
 // `paths` are files, without patterns. Fails with corrupt if a file is no whole number of tokens,

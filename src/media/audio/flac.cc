@@ -34,10 +34,10 @@ Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Sour
     if (one < 0 || one >= file->channels) return nothing;
   }
   const double rate = file->sample_rate;
-  const std::int64_t first = std::llround(options.start * rate);
+  const std::int64_t first = std::llrint(options.start * rate);
   std::int64_t end = file->samples;
   if (options.duration) {
-    end = std::min<std::int64_t>(end, std::llround((options.start + *options.duration) * rate));
+    end = std::min<std::int64_t>(end, std::llrint((options.start + *options.duration) * rate));
   }
   // A header may tell of more than there is; so much memory is not asked for on its word.
   const bool likely = (end - first) / kMostOfAByte < std::int64_t(source->size());

@@ -68,9 +68,9 @@ class Pass {
         name_(name),
         looked_(looked),
         stream_(input.stream()),
-        first_(std::llround(options.start * stream_.sample_rate)),
+        first_(std::llrint(options.start * stream_.sample_rate)),
         end_(options.duration
-                 ? std::llround((options.start + *options.duration) * stream_.sample_rate)
+                 ? std::llrint((options.start + *options.duration) * stream_.sample_rate)
                  : kEndless) {}
 
   // False: packets are not what they or the header say; look at the stream, and decode `all`.
@@ -86,6 +86,8 @@ class Pass {
 
   Status go(std::int64_t past);
   bool settles(const av::Packet& packet, bool near);
+  void note_damage();
+  bool is_lost(std::int64_t tag) const;
   Result<bool> take_sounds();
   Status take(const av::Sound& sound, std::int64_t at, std::int64_t from, std::int64_t to);
   Status begin(const av::Sound& sound);
@@ -100,18 +102,20 @@ class Pass {
   const av::StreamInfo& stream_;
   std::int64_t first_, end_;
   bool all_ = false;
-  bool anywhere_ = false;      // after a seek: the next packet says where it is
-  std::int64_t at_ = 0;        // of the next packet; when all are decoded: of the next sample
-  std::int64_t skip_ = 0;      // samples still to be left out
-  std::int64_t tag_ = 0;       // of the next packet that is sent
-  std::int64_t got_tag_ = -1;  // of the last sound that came back
-  std::vector<Span> spans_;    // of the packets sent, by tag
+  bool anywhere_ = false;           // after a seek: the next packet says where it is
+  std::int64_t at_ = 0;             // of the next packet; when all are decoded: of the next sample
+  std::int64_t skip_ = 0;           // samples still to be left out
+  std::int64_t tag_ = 0;            // of the next packet that is sent
+  std::int64_t got_tag_ = -1;       // of the last sound that came back
+  std::int64_t damages_heard_ = 0;  // when it came
+  std::vector<Span> spans_;         // of the packets sent, by tag
   int rate_ = 0, channels_ = 0;
   std::unique_ptr<av::Resampler> resampler_;
   std::optional<SampleBlock> block_;
   Reservoir reservoir_;
   bool skipped_ = false;              // packets were not decoded
   std::int64_t damages_before_ = -1;  // those of a decoder that began in the middle; -1: not there
+  std::int64_t damaged_at_ = -1;      // the sample where damage was first found; -1: nowhere
   std::int64_t taken_ = 0;            // samples of the file that went into the result
   std::optional<Error> failure_;
 };
@@ -196,11 +200,27 @@ Result<bool> Pass::run(bool all) {
     if (Status sent = input_.send(tag_++, av::Wanted::picture); !sent) {
       return std::move(sent).error();
     }
+    note_damage();
     Result<bool> as_said = take_sounds();
     if (!as_said || !*as_said) return as_said;
   }
+  // Times of packets may be rounded, so that the end seems to come before the part.
+  if (skipped_ && spans_.empty()) return false;
   if (Status drained = input_.drain(); !drained) return std::move(drained).error();
-  return take_sounds();
+  Result<bool> as_said = take_sounds();
+  if (as_said && *as_said && !all_ && is_lost(tag_)) return false;
+  return as_said;
+}
+
+// Where damage is found first: behind the sounds that came before it, also out of the same packet.
+void Pass::note_damage() {
+  if (damages_before_ < 0 || damaged_at_ >= 0 || input_.damages() <= damages_before_) return;
+  damaged_at_ = all_ ? at_ : spans_.back().at;
+}
+
+// Has a packet before that of `tag` given nothing, without a word of damage?
+bool Pass::is_lost(std::int64_t tag) const {
+  return tag != got_tag_ + 1 && input_.damages() == damages_heard_;
 }
 
 Result<bool> Pass::take_sounds() {
@@ -208,12 +228,14 @@ Result<bool> Pass::take_sounds() {
   for (;;) {
     Result<bool> got = input_.receive(sound);
     if (!got) return got;
+    note_damage();
     if (!*got) return true;
     if (!looked_ && sound.sample_rate != stream_.sample_rate) return false;
     // A damaged packet may give two sounds.
     const bool known = sound.tag > got_tag_ && sound.tag < std::int64_t(spans_.size());
-    if (!all_ && !known) return false;
+    if (!all_ && (!known || is_lost(sound.tag))) return false;
     got_tag_ = sound.tag;
+    damages_heard_ = input_.damages();
     Span span = all_ ? measured(sound) : spans_[std::size_t(sound.tag)];
     if (sound.discard) continue;
     if (sound.samples != span.samples) return false;
@@ -278,7 +300,8 @@ Result<Audio> Pass::finish() {
   Audio audio;
   audio.damaged = input_.damages() - std::max<std::int64_t>(damages_before_, 0);
   if (options_.strict && audio.damaged > 0) {
-    return Error(Code::corrupt, "the sound is damaged: " + input_.damage()).in_file(name_);
+    at_ = damaged_at_ >= 0 ? damaged_at_ : at_;
+    return at_time(Code::corrupt, "the sound is damaged: " + input_.damage());
   }
   audio.sample_rate = options_.sample_rate > 0 ? options_.sample_rate : stream_.sample_rate;
   audio.start = double(first_) / stream_.sample_rate;

@@ -1,13 +1,16 @@
 // Writing sounds: WAV by ourselves, FLAC by FFmpeg's encoder.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "media/av/load.h"
 #include "penstock/audio.h"
+#include "storage/file.h"
+#include "storage/write.h"
 
 namespace penstock {
 namespace {
@@ -46,9 +49,21 @@ Result<Form> form_of(const Tensor& array, bool channels_first) {
   return form;
 }
 
+// Integers have no NaN.
+Status all_numbers(const Tensor& array, const Form& form) {
+  for (std::int64_t c = 0; c < form.channels; ++c) {
+    for (std::int64_t i = 0; i < form.samples; ++i) {
+      if (!std::isnan(array.data<float>()[i * form.sample_step + c * form.channel_step])) continue;
+      return Error(Code::invalid_argument, "sample " + std::to_string(i) + " of channel " +
+                                               std::to_string(c) + " is not a number");
+    }
+  }
+  return {};
+}
+
 std::int64_t rounded(float value, double scale) {
   const double scaled = double(value) * scale;
-  if (!(scaled > -scale)) return std::int64_t(-scale);  // also where it is no number
+  if (scaled <= -scale) return std::int64_t(-scale);
   if (scaled >= scale - 1) return std::int64_t(scale) - 1;
   return std::llrint(scaled);
 }
@@ -111,6 +126,12 @@ Result<std::vector<std::byte>> flac_of(const Tensor& array, const Form& form, in
     return Error(Code::invalid_argument, "FLAC holds int16 or int24");
   }
   if (form.channels > 8) return Error(Code::invalid_argument, "FLAC holds 8 channels at most");
+  if (sample_rate > 65534 && (sample_rate % 10 != 0 || sample_rate > 655340)) {
+    return Error(
+        Code::invalid_argument,
+        "FLAC is written with a sample_rate of up to 65534, or of tens up to 655340, not " +
+            std::to_string(sample_rate));
+  }
   const Result<media::av::Library*> library = media::av::library();
   if (!library) return library.error();
   const int bits = coding == SampleCoding::int16 ? 16 : 24;
@@ -131,6 +152,9 @@ Result<std::vector<std::byte>> encode_audio(const Tensor& samples, int sample_ra
   }
   const Result<Form> form = form_of(samples, options.channels_first);
   if (!form) return form.error();
+  if (form->floating && options.coding != SampleCoding::float32) {
+    if (Status fine = all_numbers(samples, *form); !fine) return std::move(fine).error();
+  }
   return options.format == AudioFormat::wav ? wav_of(samples, *form, sample_rate, options.coding)
                                             : flac_of(samples, *form, sample_rate, options.coding);
 }
@@ -139,15 +163,11 @@ Status save_audio(const std::string& path, const Tensor& samples, int sample_rat
                   const AudioFileOptions& options) {
   const Result<std::vector<std::byte>> bytes = encode_audio(samples, sample_rate, options);
   if (!bytes) return bytes.error();
-  std::FILE* const file = std::fopen(path.c_str(), "wb");
-  const bool written =
-      file != nullptr && std::fwrite(bytes->data(), 1, bytes->size(), file) == bytes->size();
-  const int why = errno;
-  const bool closed = file == nullptr || std::fclose(file) == 0;
-  if (written && closed) return {};
-  return Error(why == ENOENT ? Code::not_found : Code::io,
-               std::string("cannot write it: ") + std::strerror(why))
-      .in_file(path);
+  // A file that must not be written is not replaced either.
+  if (::access(path.c_str(), W_OK) != 0 && errno != ENOENT) {
+    return storage::system_error(errno, "write", path);
+  }
+  return storage::write_file(path, *bytes);
 }
 
 }  // namespace penstock

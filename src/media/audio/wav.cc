@@ -138,10 +138,10 @@ bool wav_gives(const WavHeader& header, const AudioOptions& options) noexcept {
 Result<Audio> load_wav(const storage::Source& source, const WavHeader& header,
                        const AudioOptions& options) {
   const double rate = header.sample_rate;
-  const std::int64_t first = std::llround(options.start * rate);
+  const std::int64_t first = std::llrint(options.start * rate);
   const std::int64_t end =
       options.duration ? std::min<std::int64_t>(
-                             std::llround((options.start + *options.duration) * rate), header.said)
+                             std::llrint((options.start + *options.duration) * rate), header.said)
                        : header.said;
   if (first > 0 && first >= header.said) {
     return Error(Code::out_of_range,

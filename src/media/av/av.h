@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 4;
+inline constexpr int kInterface = 6;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -57,6 +57,9 @@ struct StreamInfo {
   double rate = 0;                     // mean frames per second as the container says; 0: nothing
   int rotation = 0;                    // degrees that the picture has to be turned clockwise
   bool interlaced = false;             // fields may come in packets of their own
+  bool reorders = false;     // pictures may be shown in another order than that of packets
+  bool in_order = false;     // they never are
+  bool keys_hold = false;    // packets that are all called key frames may well be that
   bool one_layer = false;    // HEVC: all pictures are in the lowest temporal layer; else unknown
   std::int64_t samples = 0;  // entries of the container's own table; 0: there is none
   // Audio.
@@ -177,10 +180,14 @@ class Input {
 
   // Of the packet last read, which the container calls a key frame: may decoding begin with it?
   virtual Start start() const noexcept = 0;
+  // Of the packet last read, to be asked of each, from the first one on: is its picture shown
+  // before that of the packet before it, as the stream itself says? False where it does not say.
+  virtual bool shown_early() = 0;
 
   // Pictures that may have to wait for others before they can be shown.
   virtual void expect_reorder(int pictures) = 0;
-  // Decodes the packet last read. What it gives comes back with `tag`, in order of presentation.
+  // Decodes the packet last read. What it gives comes back with `tag`, in order of presentation,
+  // unless the container wants it left out.
   // Damaged packets are no Error: see damages().
   virtual Status send(std::int64_t tag, Wanted wanted) = 0;
   virtual Status drain() = 0;  // there are no more packets until flush()

@@ -20,25 +20,26 @@ int decode_scale(std::int64_t width, std::int64_t height, std::int64_t out_width
   return 1;
 }
 
-ScaledCrop scale_crop(const CropResize& plan, std::int64_t width, std::int64_t height, int scale,
-                      int channels) noexcept {
+ScaledCrop scale_crop(const CropResize& plan, std::int64_t width, std::int64_t height,
+                      PixelScale scale, int channels) noexcept {
   const Rect& crop = plan.crop;
-  const std::int64_t left = crop.x / scale, top = crop.y / scale;
+  const std::int64_t left = crop.x / scale.x, top = crop.y / scale.y;
   const std::int64_t right =
-      std::min(scaled_size(width, scale), scaled_size(crop.x + crop.width, scale));
+      std::min(scaled_size(width, scale.x), scaled_size(crop.x + crop.width, scale.x));
   const std::int64_t bottom =
-      std::min(scaled_size(height, scale), scaled_size(crop.y + crop.height, scale));
+      std::min(scaled_size(height, scale.y), scaled_size(crop.y + crop.height, scale.y));
   ScaledCrop result;
   result.region = {left, top, right - left, bottom - top};
   ResizeSpec& spec = result.spec;
   spec.src_width = result.region.width;
   spec.src_height = result.region.height;
   spec.channels = channels;
-  const auto inside = [scale](std::int64_t at, std::int64_t start) {
+  const auto inside = [](std::int64_t at, int scale, std::int64_t start) {
     return double(at) / scale - double(start);
   };
-  spec.box = {inside(crop.x, left), inside(crop.y, top), inside(crop.x + crop.width, left),
-              inside(crop.y + crop.height, top)};
+  spec.box = {inside(crop.x, scale.x, left), inside(crop.y, scale.y, top),
+              inside(crop.x + crop.width, scale.x, left),
+              inside(crop.y + crop.height, scale.y, top)};
   spec.out_width = plan.out_width;
   spec.out_height = plan.out_height;
   spec.filter = plan.filter;

@@ -20,9 +20,15 @@ struct ScaledCrop {
   ResizeSpec spec;  // with the region as its source and the crop, now fractional, as its box
 };
 
+// How many pixels of the picture are one of what is decoded, across and down.
+struct PixelScale {
+  int x = 1;
+  int y = 1;
+};
+
 // `width` and `height` are the picture's; plan.crop lies inside it and is not empty.
-ScaledCrop scale_crop(const CropResize& plan, std::int64_t width, std::int64_t height, int scale,
-                      int channels) noexcept;
+ScaledCrop scale_crop(const CropResize& plan, std::int64_t width, std::int64_t height,
+                      PixelScale scale, int channels) noexcept;
 
 // Fills in what an empty crop or keep stands for, and checks everything against the picture.
 Result<CropResize> complete(const CropResize& plan, std::int64_t width, std::int64_t height);

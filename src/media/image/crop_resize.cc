@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "media/image/crop_plan.h"
+#include "media/image/crop_planes.h"
 #include "media/image/jpeg.h"
 #include "media/image/region.h"
 
@@ -65,10 +66,15 @@ Result<ImageShape> resize_jpeg(JpegReader& reader, const CropResize& plan, Pixel
   }
   const int channels =
       mode == PixelMode::unchanged ? channels_of(native_of(setup.colour)) : channels_of(mode);
-  const ScaledCrop scaled = scale_crop(plan, header.width, header.height, setup.scale, channels);
+  const ScaledCrop scaled =
+      scale_crop(plan, header.width, header.height, {setup.scale, setup.scale}, channels);
   setup.region = scaled.region;
   const ImageShape shape = kept_shape(plan, channels, false);
   if (Status s = rows.begin(shape); !s) return std::move(s).error();
+  if (resize_planes(reader, plan, setup.colour, rows)) {
+    if (Status s = reader.finish(); !s) return std::move(s).error();
+    return shape;
+  }
   Resampler& resampler = resampler_of_thread();
   if (Status s = resampler.begin(scaled.spec, rows); !s) return std::move(s).error();
   if (Status s = push_jpeg_rows(reader, setup, mode, resampler); !s) return std::move(s).error();
@@ -126,7 +132,7 @@ Result<ImageShape> resize_decoded(const DecodedCrop& crop, const CropResize& pla
   CropResize whole = plan;
   whole.crop = {0, 0, crop.shape.width, crop.shape.height};
   const ScaledCrop same =
-      scale_crop(whole, crop.shape.width, crop.shape.height, 1, bytes_per_pixel);
+      scale_crop(whole, crop.shape.width, crop.shape.height, {}, bytes_per_pixel);
   Resampler& resampler = resampler_of_thread();
   if (Status s = resampler.begin(same.spec, rows); !s) return std::move(s).error();
   const std::int64_t offset = resampler.first_col() * bytes_per_pixel;

@@ -10,7 +10,8 @@
 
 namespace penstock::media {
 
-// Receives the shape before the first row, then rows of interleaved 8-bit pixels in order.
+// Receives the shape before the first row, then rows of interleaved 8-bit pixels in order. Where a
+// file turns out to be damaged rows may begin again with the first one.
 class FinishedRows : public RowSink {
  public:
   virtual Status begin(const ImageShape& shape) = 0;

@@ -8,6 +8,8 @@
 #include <cstdio>  // before jpeglib.h, which needs FILE
 #include <string>
 
+#include "media/image/jpeg_memory.h"
+#include "media/image/jpeg_planes.h"
 #include "media/image/jpeg_scan.h"
 
 namespace penstock::media {
@@ -22,7 +24,7 @@ constexpr std::int64_t kMargin = 4;
 constexpr std::int64_t kNarrow = 64;  // narrower pictures are not cropped
 
 struct ErrorManager {
-  jpeg_error_mgr base;
+  JpegErrors base;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
   int code;
@@ -31,8 +33,8 @@ struct ErrorManager {
 
 [[noreturn]] void on_error(j_common_ptr info) {
   auto* errors = reinterpret_cast<ErrorManager*>(info->err);
-  errors->code = errors->base.msg_code;
-  (*errors->base.format_message)(info, errors->message);
+  errors->code = errors->base.base.msg_code;
+  (*errors->base.base.format_message)(info, errors->message);
   std::longjmp(errors->jump, 1);
 }
 
@@ -89,6 +91,7 @@ J_COLOR_SPACE space_of(JpegColour colour) {
 }  // namespace
 
 struct JpegReader::State {
+  JpegMemory memory;
   jpeg_decompress_struct decoder{};
   ErrorManager errors{};
   jpeg_progress_mgr progress{};
@@ -98,6 +101,8 @@ struct JpegReader::State {
   std::int64_t first_col = 0;
   std::int64_t rows_read = 0;  // of the region
   ScanDecoder scan;
+  PlaneDecoder planes;
+  bool planes_tried = false;
   bool created = false;
 
   // Runs `body`, which calls libjpeg and owns nothing. False when libjpeg gave up.
@@ -121,10 +126,10 @@ struct JpegReader::State {
 
   void abandon() {
     if (created) jpeg_abort_decompress(&decoder);
-    scan.reset();
   }
 
   bool read_header() {
+    memory.forget_tables(decoder);
     return run([&] {
       jpeg_mem_src(&decoder, bytes.data(), static_cast<unsigned long>(bytes.size()));
       jpeg_read_header(&decoder, TRUE);
@@ -143,13 +148,16 @@ struct JpegReader::State {
 
 JpegReader::JpegReader() : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.decoder.err = jpeg_std_error(&s.errors.base);
-  s.errors.base.error_exit = on_error;
-  s.errors.base.emit_message = on_message;
-  s.errors.base.output_message = on_output;
+  jpeg_error_mgr& errors = s.errors.base.base;
+  s.decoder.err = jpeg_std_error(&errors);
+  errors.error_exit = on_error;
+  errors.emit_message = on_message;
+  errors.output_message = on_output;
+  s.errors.base.memory = &s.memory;
   s.progress.progress_monitor = on_progress;
   s.created = s.run([&] { jpeg_create_decompress(&s.decoder); });
   s.decoder.progress = &s.progress;
+  if (s.created) s.memory.install(s.decoder);
 }
 
 JpegReader::~JpegReader() {
@@ -166,6 +174,7 @@ Status JpegReader::open(std::span<const std::uint8_t> bytes, bool strict) {
   if (!s.created) return Error(Code::out_of_memory, "JPEG: no memory for a decoder");
   s.abandon();
   s.bytes = bytes;
+  s.planes_tried = false;
   s.errors.strict = strict;
   if (bytes.empty()) return Error(Code::corrupt, "JPEG: no bytes");
   if (!s.read_header()) return s.failure();
@@ -175,9 +184,12 @@ Status JpegReader::open(std::span<const std::uint8_t> bytes, bool strict) {
     return Error(Code::unsupported,
                  "JPEG: " + std::to_string(d.num_components) + " components; 1, 3 or 4 are known");
   }
-  s.header = {d.image_width, d.image_height, d.num_components,
+  s.header = {d.image_width,
+              d.image_height,
+              d.num_components,
               d.jpeg_color_space == JCS_YCbCr || d.jpeg_color_space == JCS_GRAYSCALE,
-              d.progressive_mode != 0};
+              d.progressive_mode != 0,
+              chroma_factors(d)};
   return {};
 }
 
@@ -189,7 +201,26 @@ Status JpegReader::start(const JpegSetup& setup) {
   State& s = *state_;
   s.setup = setup;
   s.rows_read = 0;
-  return s.begin(false);
+  return s.planes_tried ? s.begin_again() : s.begin(false);
+}
+
+bool JpegReader::start_planes(const JpegPlane& luma, const JpegPlane& chroma) {
+  State& s = *state_;
+  s.planes_tried = true;
+  bool begun = false;
+  return s.header.chroma.x > 0 && s.run([&] {
+    PlaneDecoder::prepare(s.decoder);
+    jpeg_start_decompress(&s.decoder);
+    begun = s.planes.begin(s.decoder, s.scan, luma, chroma);
+  }) && begun;
+}
+
+bool JpegReader::next_planes() {
+  return state_->planes.next();
+}
+
+PlaneRows JpegReader::plane_rows(int plane) const {
+  return state_->planes.rows(plane);
 }
 
 Status JpegReader::State::begin(bool by_library) {

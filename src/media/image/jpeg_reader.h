@@ -5,6 +5,9 @@
 // inverse transforms, left and right of the region's blocks likewise, below not read at all.
 // With `fancy` upsampling every pixel of the region equals the same pixel of a full decode.
 //
+// Or start_planes() and next_planes() give luma and chroma as they are stored, each at its own size
+// and scale: for results so much smaller that upsampled chroma would be a waste.
+//
 // This is the only face the rest of the library has of a JPEG decoder, so that the decoder behind
 // it can be replaced. libjpeg's error exits end in jpeg_reader.cc and come out as Errors.
 //
@@ -23,12 +26,19 @@ namespace penstock::media {
 
 enum class JpegColour : std::uint8_t { grey, rgb, bgr, rgba, cmyk };
 
+// How many luma samples there are for one of chroma, across and down.
+struct ChromaFactors {
+  int x = 0;
+  int y = 0;
+};
+
 struct JpegHeader {
   std::int64_t width = 0;
   std::int64_t height = 0;
   int components = 0;     // 1, 3 or 4
   bool has_luma = false;  // the first component is brightness: grey can be read without colour
   bool progressive = false;
+  ChromaFactors chroma;  // zeros: it cannot be read as planes
 };
 
 struct JpegSetup {
@@ -36,6 +46,18 @@ struct JpegSetup {
   JpegColour colour = JpegColour::rgb;  // cmyk for four components, and only for them
   bool fancy = true;                    // smooth chroma; false: it may be repeated, which is faster
   Rect region;                          // in scaled pixels, inside the picture
+};
+
+struct JpegPlane {
+  int scale = 1;  // 1, 2, 4 or 8: the plane is read at 1 / scale of its own size, rounded up
+  Rect region;    // in scaled samples, inside the plane
+};
+
+// Rows of a plane's region, in order.
+struct PlaneRows {
+  const std::uint8_t* data = nullptr;  // from the region's first column on
+  std::ptrdiff_t row_bytes = 0;
+  std::int64_t count = 0;
 };
 
 class JpegReader {
@@ -62,6 +84,14 @@ class JpegReader {
 
   // Writes the next `count` rows. A row may take up to row_width() * channels() bytes.
   Status read_rows(std::uint8_t* to, std::ptrdiff_t row_bytes, std::int64_t count);
+
+  // In place of start and read_rows, for intact baseline files of YCbCr. False: it cannot be done,
+  // and start() must read the picture from its beginning.
+  bool start_planes(const JpegPlane& luma, const JpegPlane& chroma);
+  // Decodes some more rows of the regions. False as above, or after the last ones.
+  bool next_planes();
+  // What next_planes() gave of plane 0 (Y), 1 (Cb) or 2 (Cr), until it is called again.
+  PlaneRows plane_rows(int plane) const;
 
   // Call after the region's last row. When strict, tells a file that was cut off below the region.
   Status finish();

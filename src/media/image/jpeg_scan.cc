@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "media/image/jpeg_scan_block.h"
 
@@ -17,11 +16,6 @@ struct jpeg_entropy_decoder {
 
 namespace penstock::media {
 namespace {
-
-constexpr std::size_t kKeepBytes = std::size_t{16} << 20;
-
-// An MCU has up to 10 blocks of 64 symbols of up to 31 bits.
-constexpr std::size_t kMostOfMcu = D_MAX_BLOCKS_IN_MCU * 64 * 31 / 8 + 16;
 
 ScanSymbol symbol_of(int value, int length, bool dc) {
   const int size = dc ? value : value & 15, run = dc ? 0 : value >> 4;
@@ -98,6 +92,13 @@ bool ScanDecoder::make(ScanTable& table, const JHUFF_TBL* source, bool dc) {
 }
 
 bool ScanDecoder::attach(jpeg_decompress_struct& cinfo) {
+  if (!begin(cinfo)) return false;
+  cinfo.client_data = this;
+  cinfo.entropy->decode_mcu = &ScanDecoder::decode_mcu;
+  return true;
+}
+
+bool ScanDecoder::begin(jpeg_decompress_struct& cinfo) {
 #ifndef LIBJPEG_TURBO_VERSION_NUMBER
   return false;  // another libjpeg: its structures may differ
 #endif
@@ -127,48 +128,48 @@ bool ScanDecoder::attach(jpeg_decompress_struct& cinfo) {
   keep_columns(0, row_mcus_);
   restart_interval_ = restart_left_ = cinfo.restart_interval;
   next_restart_ = 0;
-  try {
-    begin_segment();
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  cinfo.client_data = this;
-  cinfo.entropy->decode_mcu = &ScanDecoder::decode_mcu;
+  begin_segment();
   return true;
 }
 
-void ScanDecoder::reset() {
-  if (plain_.capacity() > kKeepBytes) std::vector<std::uint8_t>().swap(plain_);
+void ScanDecoder::begin_segment() {
+  marker_ = raw_end_;
+  bits_ = {};
+  bits_.at = plain_end_ = plain_;
+  fill();
+  std::fill(std::begin(last_dc_), std::end(last_dc_), 0);
 }
 
-// Removes the zero behind every 255, up to the first marker.
-void ScanDecoder::begin_segment() {
-  const std::size_t most = std::size_t(raw_end_ - raw_);
-  if (plain_.size() < most + kMostOfMcu) plain_.resize(most + kMostOfMcu);
-  std::uint8_t* to = plain_.data();
-  const std::uint8_t* from = raw_;
-  marker_ = raw_end_;
-  while (from < raw_end_) {
+// Keeps what has not been read and adds to it, without the zero behind every 255, up to the first
+// marker.
+void ScanDecoder::fill() {
+  std::uint8_t* to = plain_ + (plain_end_ - bits_.at);
+  std::memmove(plain_, bits_.at, std::size_t(to - plain_));
+  std::uint8_t* const full = plain_ + kMostOfMcu + kWindow;
+  bool ended = false;
+  while (!ended && to < full) {
+    const std::ptrdiff_t most = std::min(raw_end_ - raw_, full - to);
     const auto* found =
-        static_cast<const std::uint8_t*>(std::memchr(from, 0xFF, std::size_t(raw_end_ - from)));
-    const std::uint8_t* stop = found == nullptr ? raw_end_ : found;
-    std::memcpy(to, from, std::size_t(stop - from));
-    to += stop - from;
-    from = stop;
-    if (found == nullptr) break;
-    if (found + 1 == raw_end_ || found[1] != 0) {
-      marker_ = found;
-      break;
+        static_cast<const std::uint8_t*>(std::memchr(raw_, 0xFF, std::size_t(most)));
+    const std::ptrdiff_t count = found == nullptr ? most : found - raw_;
+    std::memcpy(to, raw_, std::size_t(count));
+    to += count;
+    raw_ += count;
+    if (found == nullptr) {
+      ended = raw_ == raw_end_;
+    } else if (raw_end_ - raw_ > 1 && raw_[1] == 0) {
+      *to++ = 0xFF;
+      raw_ += 2;
+    } else {
+      ended = true;
+      marker_ = raw_;
     }
-    *to++ = 0xFF;
-    from = found + 2;
   }
-  plain_size_ = std::size_t(to - plain_.data());
-  std::memset(to, 0, kMostOfMcu);
-  bits_ = {};
-  bits_.at = plain_.data();
-  bits_.next = load_bits(bits_.at);
-  std::fill(std::begin(last_dc_), std::end(last_dc_), 0);
+  if (ended) std::memset(to, 0, kMostOfMcu);
+  plain_end_ = to;
+  low_ = ended ? std::end(plain_) : to - kMostOfMcu;
+  bits_.at = plain_;
+  bits_.next = load_bits(plain_);
 }
 
 // Goes on behind a restart marker; false if it is not the one that is due.
@@ -182,8 +183,9 @@ bool ScanDecoder::next_segment() {
   return true;
 }
 
+// Of the segment, or at least a whole MCU's if its end is not in plain_ yet.
 std::int64_t ScanDecoder::bits_left() const {
-  return (std::int64_t(plain_size_) - (bits_.at - plain_.data())) * 8 + bits_.left;
+  return (plain_end_ - bits_.at) * 8 + bits_.left;
 }
 
 // The scan is over: libjpeg goes on where the data ends, as if it had read it.
@@ -192,26 +194,32 @@ void ScanDecoder::hand_back(j_decompress_ptr cinfo) const {
   cinfo->src->bytes_in_buffer = std::size_t(raw_end_ - marker_);
 }
 
-bool ScanDecoder::next_mcu(j_decompress_ptr cinfo, JBLOCKROW* blocks) {
+bool ScanDecoder::next_mcu(JBLOCKROW* blocks) {
   if (restart_interval_ > 0 && restart_left_-- == 0) {
     if (!next_segment()) return false;
     --restart_left_;
   }
+  if (bits_.at > low_) fill();
   if (col_ < first_col_ || col_ >= end_col_) blocks = nullptr;
   if (++col_ == row_mcus_) col_ = 0;
   const std::span all(blocks_, std::size_t(block_count_));
   if (mcus_left_ <= 0 || !decode_blocks(all, bits_, last_dc_, blocks) || bits_left() < 0) {
     return false;
   }
-  if (--mcus_left_ > 0) return true;
-  if (bits_left() >= 8) return false;  // libjpeg has something to say about bytes that are left
-  hand_back(cinfo);
-  return true;
+  // libjpeg has something to say about bytes that are left at the end.
+  return --mcus_left_ > 0 || bits_left() < 8;
+}
+
+bool ScanDecoder::at_end() const {
+  return mcus_left_ == 0 && raw_end_ - marker_ >= 2 && marker_[1] == JPEG_EOI;
 }
 
 boolean ScanDecoder::decode_mcu(j_decompress_ptr cinfo, JBLOCKROW* blocks) {
   auto* self = static_cast<ScanDecoder*>(cinfo->client_data);
-  if (self->next_mcu(cinfo, blocks)) return TRUE;
+  if (self->next_mcu(blocks)) {
+    if (self->mcus_left_ == 0) self->hand_back(cinfo);
+    return TRUE;
+  }
   self->gave_up_ = true;
   ERREXIT(cinfo, JERR_INPUT_EOF);
   return FALSE;

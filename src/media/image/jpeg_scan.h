@@ -6,10 +6,10 @@
 // anything else it gives up, and the caller has libjpeg decode the picture from its beginning, so
 // what becomes of damaged files is the library's word.
 //
-// How it is faster: the bytes that JPEG stuffs into its data are removed beforehand, so bits are
-// refilled without looking at them; a table over the next bits answers the length of a code
-// together with its magnitude bits, so the next symbol waits for one look-up only; and the loop
-// over a block has no branch but its end.
+// How it is faster: the bytes that JPEG stuffs into its data are removed beforehand, some tens of
+// kilobytes at a time, so bits are refilled without looking at them; a table over the next bits
+// answers the length of a code together with its magnitude bits, so the next symbol waits for one
+// look-up only; and the loop over a block has no branch but its end.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -22,7 +22,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace penstock::media {
 
@@ -82,19 +81,25 @@ class ScanDecoder {
   // knows. cinfo.client_data is its own until the end of the picture.
   bool attach(jpeg_decompress_struct& cinfo);
 
+  // The same, but libjpeg keeps its decoder: the caller reads MCU by MCU.
+  bool begin(jpeg_decompress_struct& cinfo);
+  // The next MCU's blocks, zeroed before; null: they are read over. False: it gives up.
+  bool next_mcu(JBLOCKROW* blocks);
+  // Whether all MCUs have been read and the end of the file is what follows.
+  bool at_end() const;
+
   // Coefficients of other columns of MCUs are read over. All are kept unless told.
   void keep_columns(std::int64_t first, std::int64_t end) { first_col_ = first, end_col_ = end; }
 
   // True if libjpeg's error exit was taken because attach() was a mistake.
   bool gave_up() const { return gave_up_; }
   void detach() { gave_up_ = false; }
-  void reset();
 
  private:
   static boolean decode_mcu(j_decompress_ptr cinfo, JBLOCKROW* blocks);
-  bool next_mcu(j_decompress_ptr cinfo, JBLOCKROW* blocks);
   bool make(ScanTable& table, const JHUFF_TBL* source, bool dc);
   void begin_segment();
+  void fill();
   bool next_segment();
   std::int64_t bits_left() const;
   void hand_back(j_decompress_ptr cinfo) const;
@@ -105,13 +110,19 @@ class ScanDecoder {
   std::int32_t last_dc_[MAX_COMPS_IN_SCAN] = {};
   ScanBits bits_;
 
+  // An MCU has up to 10 blocks of 64 symbols of up to 31 bits; what is read ahead of them.
+  static constexpr std::size_t kMostOfMcu = D_MAX_BLOCKS_IN_MCU * 64 * 31 / 8 + 16;
+  static constexpr std::size_t kWindow = std::size_t{32} << 10;
+
   // The compressed data. A segment is what lies between two markers; its bytes without stuffing
-  // are in plain_, followed by enough zeros for the most that one MCU can ask for.
-  const std::uint8_t* raw_ = nullptr;
+  // are in plain_, a window at a time. Before each MCU there are enough for the most that it can
+  // ask for: after the segment's end, zeros.
+  const std::uint8_t* raw_ = nullptr;  // the next byte for plain_
   const std::uint8_t* raw_end_ = nullptr;
-  const std::uint8_t* marker_ = nullptr;  // where the segment ends
-  std::vector<std::uint8_t> plain_;
-  std::size_t plain_size_ = 0;
+  const std::uint8_t* marker_ = nullptr;  // where the segment ends, once that is in plain_
+  std::uint8_t plain_[kMostOfMcu + kWindow + kMostOfMcu];
+  const std::uint8_t* plain_end_ = nullptr;
+  const std::uint8_t* low_ = nullptr;  // from here on there may be too few for an MCU
   std::int64_t mcus_left_ = 0;
   std::int64_t row_mcus_ = 0;
   std::int64_t col_ = 0, first_col_ = 0, end_col_ = 0;

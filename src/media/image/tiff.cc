@@ -24,11 +24,13 @@ bool sniff(Bytes b) noexcept {
           (b[0] == 'M' && b[1] == 'M' && b[2] == 0 && (b[3] == 42 || b[3] == 43)));
 }
 
-// What libtiff reads from, and where its first complaint goes.
+// What libtiff reads from, and where its first complaint goes. A palette that cannot be read is
+// only worth a warning to libtiff, which then takes the indices for grey; to us it is damage.
 struct Source {
   Bytes bytes;
   std::uint64_t at = 0;
   std::string complaint;
+  bool palette_lost = false;
 };
 
 tmsize_t read_bytes(thandle_t handle, void* to, tmsize_t size) {
@@ -64,16 +66,19 @@ int map_bytes(thandle_t handle, void** data, toff_t* size) {
 }
 void unmap_bytes(thandle_t, void*, toff_t) {}
 
-int keep_complaint(TIFF*, void* user, const char*, const char* format, va_list arguments) {
-  auto* source = static_cast<Source*>(user);
-  if (source->complaint.empty()) {
-    char text[256];
-    std::vsnprintf(text, sizeof(text), format, arguments);
-    source->complaint = text;
-  }
+void keep_message(Source& source, bool error, const char* format, va_list arguments) {
+  char text[256];
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  const bool palette = std::strstr(text, "ColorMap") != nullptr;
+  if ((error || palette) && source.complaint.empty()) source.complaint = text;
+  source.palette_lost = source.palette_lost || palette;
+}
+int on_error(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  keep_message(*static_cast<Source*>(user), true, format, arguments);
   return 1;
 }
-int ignore_warning(TIFF*, void*, const char*, const char*, va_list) {
+int on_warning(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  keep_message(*static_cast<Source*>(user), false, format, arguments);
   return 1;
 }
 
@@ -90,12 +95,13 @@ Error failure(const Source& source) {
 TiffHandle open_tiff(Source& source) {
   TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) return nullptr;
-  TIFFOpenOptionsSetErrorHandlerExtR(options, keep_complaint, &source);
-  TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, nullptr);
+  TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, &source);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, &source);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t(1) << 30);
   TiffHandle tiff(TIFFClientOpenExt("memory", "r", &source, read_bytes, write_bytes, seek_bytes,
                                     close_bytes, size_of_bytes, map_bytes, unmap_bytes, options));
   TIFFOpenOptionsFree(options);
+  if (source.palette_lost) return nullptr;
   return tiff;
 }
 
@@ -194,6 +200,8 @@ Status decode_ycbcr(TIFF* tiff, const Source& source, const TiffLayout& layout,
 struct Bands {
   std::int64_t rows = 0;       // in one band
   std::int64_t row_bytes = 0;  // of a plane's row
+  bool padded = false;         // the last strip may go on below the picture
+  bool deflate = false;
   bool tiled = false;
   std::int64_t tile_width = 0, tile_row_bytes = 0;
   std::size_t tile_bytes = 0;
@@ -226,20 +234,32 @@ Result<Bands> read_bands(TIFF* tiff, const TiffLayout& layout, std::int64_t max_
     if (rows == 0 || TIFFScanlineSize(tiff) != bands.row_bytes) {
       return corrupt("TIFF: impossible strips");
     }
+    bands.padded = rows != UINT32_MAX && layout.height % rows != 0;
   }
+  std::uint16_t compression = COMPRESSION_NONE;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+  bands.deflate = compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE;
   bands.rows = std::min<std::int64_t>(rows, layout.height);
   return bands;
 }
 
+// What damaged data leaves out is black, and not what was in memory before.
 bool read_band(TIFF* tiff, const TiffLayout& layout, const Bands& bands, std::int64_t y,
                std::uint16_t plane, std::uint8_t* tile, std::uint8_t* to) {
   const std::int64_t rows = std::min(bands.rows, layout.height - y);
   if (!bands.tiled) {
     const std::uint32_t strip = TIFFComputeStrip(tiff, std::uint32_t(y), plane);
     const tmsize_t wanted = tmsize_t(rows * bands.row_bytes);
+    // Of a strip with more rows than it should have, libdeflate leaves out the end of those that
+    // are wanted, and libtiff says nothing. zlib does not.
+    if (bands.deflate && bands.padded && y + rows == layout.height) {
+      TIFFSetField(tiff, TIFFTAG_DEFLATE_SUBCODEC, DEFLATE_SUBCODEC_ZLIB);
+    }
+    std::memset(to, 0, std::size_t(wanted));
     return TIFFReadEncodedStrip(tiff, strip, to, wanted) == wanted;
   }
   for (std::int64_t x = 0; x < layout.width; x += bands.tile_width) {
+    std::memset(tile, 0, bands.tile_bytes);
     if (TIFFReadTile(tiff, tile, std::uint32_t(x), std::uint32_t(y), 0, plane) < 0) return false;
     const std::int64_t at = bands.tile_row_bytes * (x / bands.tile_width);
     const std::int64_t count = std::min(bands.tile_row_bytes, bands.row_bytes - at);

@@ -9,6 +9,8 @@ namespace penstock::media {
 namespace {
 
 constexpr std::size_t kMostPackets = std::size_t(1) << 27;
+constexpr std::size_t kLooks = 32;    // packets that are asked whether their times may be true
+constexpr std::size_t kReorder = 32;  // so many packets after a picture none comes that is earlier
 
 // Can the order of presentation be told from the packets?
 bool times_tell(const FrameIndex& index, const std::vector<std::uint32_t>& order) {
@@ -47,8 +49,9 @@ struct Shown {
   std::vector<std::uint32_t> keys;
 };
 
-// What comes out of the decoder when it is given `enough` packets from the beginning.
-Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough) {
+// What comes out of the decoder when it is given `enough` packets from the beginning. `recovers`:
+// and as many more as it takes until pictures come out.
+Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough, bool recovers = false) {
   if (Status status = input.rewind(); !status) return std::move(status).error();
   Shown shown;
   av::Packet packet;
@@ -63,7 +66,11 @@ Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough) {
       if (picture.key) shown.keys.push_back(std::uint32_t(picture.tag));
     }
   };
-  for (std::size_t number = 0; number < enough; ++number) {
+  for (std::size_t number = 0; number < enough || recovers; ++number) {
+    if (recovers && !shown.packets.empty()) {
+      recovers = false;
+      enough = std::max(enough, number + kReorder);
+    }
     Result<bool> more = input.read(packet);
     if (!more) return std::move(more).error();
     if (!*more) break;
@@ -76,6 +83,60 @@ Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough) {
   if (Status s = take_all(); !s) return std::move(s).error();
   input.flush();
   return shown;
+}
+
+// What the first packets tell that the container does not.
+struct FirstLook {
+  bool untrue = false;    // times are not those of pictures
+  bool recovers = false;  // the first key frame shows nothing until others have completed it
+};
+
+// Reads all packets into the index.
+Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) {
+  // Times that never go back, though a picture is to be shown before one that was sent earlier, are
+  // only those of packets. Which it is shows soon; after that bytes need not be read.
+  const bool reorders = input.stream().reorders;
+  bool looks = reorders || input.stream().codec == "h264";
+  if (blank && !looks) input.read_blank(true);
+  FirstLook is;
+  std::int64_t complaints = input.complaints(), latest = av::kNoTime;
+  av::Packet packet;
+  for (;;) {
+    Result<bool> more = input.read(packet);
+    const std::size_t count = index.packets.size();
+    if (blank && looks && count < std::size_t(input.stream().samples) &&
+        (!more || !*more || packet.corrupt)) {
+      // The file was cut off here; its tables tell of all that was there.
+      if (Status back = input.rewind(); !back) return std::move(back).error();
+      input.read_blank(true);
+      complaints = input.complaints();
+      index.packets.clear(), index.keys.clear();
+      looks = false;
+      continue;
+    }
+    if (!more) {
+      if (more.error().code() != Code::corrupt || count == 0) return std::move(more).error();
+      index.damage = more.error().message();
+      break;
+    }
+    if (!*more) break;
+    if (count >= kMostPackets) {
+      return Error(Code::out_of_range, "the stream has more packets than can be indexed");
+    }
+    if (packet.key) index.keys.push_back(std::uint32_t(count));
+    index.packets.push_back(
+        {packet.pts, packet.dts, packet.pos, 0, packet.key, packet.discard || packet.hidden});
+    if (!looks) continue;
+    if (packet.key && index.keys.size() == 1) is.recovers = input.start() == av::Start::never;
+    const bool goes_back = packet.pts < latest;
+    is.untrue = reorders && input.shown_early() && !goes_back;
+    latest = std::max(latest, packet.pts);
+    looks = reorders && !is.untrue && !goes_back && count + 1 < kLooks;
+    if (blank && !looks) input.read_blank(true);
+  }
+  if (blank) input.read_blank(false);
+  if (index.damage.empty() && input.complaints() > complaints) index.damage = input.complaint();
+  return is;
 }
 
 }  // namespace
@@ -120,11 +181,12 @@ void FrameIndex::settle(const av::StreamInfo& stream) {
     seekable = one.pos >= 0 && (i == 0 || packets[by_pos_[i - 1]].pos != one.pos ||
                                 packets[by_pos_[i - 1]].pts != one.pts);
   }
-  // How many of the packets before one are shown after it, at most.
+  // How many of the pictures before one are shown after it, at most.
   std::vector<std::uint32_t> waiting;
   for (const IndexedPacket& one : packets) {
     const auto later = std::upper_bound(waiting.begin(), waiting.end(), one.place);
     reorder = std::max(reorder, int(waiting.end() - later));
+    if (later != waiting.begin() && *(later - 1) == one.place) continue;
     waiting.insert(later, one.place);
     if (waiting.size() > 32) waiting.erase(waiting.begin());
   }
@@ -133,11 +195,14 @@ void FrameIndex::settle(const av::StreamInfo& stream) {
     return packets[one].pts != av::kNoTime;
   });
   const double rate = stream.rate > 0 ? stream.rate : 25;
-  const std::int64_t first = packets[frames.front()].pts;
-  if (timed) start = double(first) * stream.tick;
+  // Where the times are those of packets the first picture has the earliest, and so on.
+  std::vector<std::int64_t> shown(frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) shown[i] = packets[frames[i]].pts;
+  std::sort(shown.begin(), shown.end());
+  if (timed) start = double(shown.front()) * stream.tick;
   times.reserve(frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    times.push_back(timed ? apart(first, packets[frames[i]].pts) * stream.tick : double(i) / rate);
+    times.push_back(timed ? apart(shown.front(), shown[i]) * stream.tick : double(i) / rate);
   }
   // The last frame is shown as long as the one before it, on the average.
   const double last =
@@ -148,36 +213,19 @@ void FrameIndex::settle(const av::StreamInfo& stream) {
 Result<FrameIndex> make_index(av::Input& input, bool blank) {
   FrameIndex index;
   const av::StreamInfo& stream = input.stream();
-  const std::int64_t complaints = input.complaints();
-  av::Packet packet;
-  if (blank) input.read_blank(true);
-  for (;;) {
-    Result<bool> more = input.read(packet);
-    if (!more) {
-      if (more.error().code() != Code::corrupt || index.packets.empty()) {
-        return std::move(more).error();
-      }
-      index.damage = more.error().message();
-      break;
-    }
-    if (!*more) break;
-    if (index.packets.size() >= kMostPackets) {
-      return Error(Code::out_of_range, "the stream has more packets than can be indexed");
-    }
-    if (packet.key) index.keys.push_back(std::uint32_t(index.packets.size()));
-    index.packets.push_back(
-        {packet.pts, packet.dts, packet.pos, 0, packet.key, packet.discard || packet.hidden});
-  }
-  if (blank) input.read_blank(false);
-  if (index.damage.empty() && input.complaints() > complaints) index.damage = input.complaint();
+  const Result<FirstLook> look = read_packets(input, blank, index);
+  if (!look) return look.error();
 
   std::vector<std::uint32_t> order(index.packets.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&index](std::uint32_t a, std::uint32_t b) {
-    return index.packets[a].pts < index.packets[b].pts;
-  });
+  if (!stream.in_order) {
+    std::stable_sort(order.begin(), order.end(), [&index](std::uint32_t a, std::uint32_t b) {
+      return index.packets[a].pts < index.packets[b].pts;
+    });
+  }
   const bool fields = stream.interlaced && (stream.codec == "h264" || stream.codec == "hevc");
-  if (fields || !times_tell(index, order)) {
+  const bool all_keys = index.keys.size() == order.size() && order.size() > 1;
+  if (fields || look->untrue || (all_keys && !stream.keys_hold) || !times_tell(index, order)) {
     Result<Shown> shown = shown_by_decoding(input, order.size());
     if (!shown) return std::move(shown).error();
     index.frames = std::move(shown->packets);
@@ -199,10 +247,17 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
   } else {
     for (std::size_t i = 0; i < order.size(); ++i) index.packets[order[i]].place = std::uint32_t(i);
     std::vector<bool> absent(order.size(), false);
-    if (const std::uint32_t doubtful = doubtful_start(index); doubtful > 0) {
-      Result<Shown> shown = shown_by_decoding(input, doubtful);
+    std::uint32_t doubtful = doubtful_start(index);
+    if (doubtful > 0 || look->recovers) {
+      Result<Shown> shown = shown_by_decoding(input, doubtful, look->recovers);
       if (!shown) return std::move(shown).error();
-      for (std::uint32_t i = 0; i < doubtful; ++i) absent[i] = i != index.keys.front();
+      if (look->recovers && !shown->packets.empty()) {
+        doubtful =
+            std::max(doubtful, *std::min_element(shown->packets.begin(), shown->packets.end()));
+      }
+      for (std::uint32_t i = 0; i < doubtful; ++i) {
+        absent[i] = look->recovers || i != index.keys.front();
+      }
       for (const std::uint32_t one : shown->packets) absent[one] = false;
     }
     for (const std::uint32_t one : order) {

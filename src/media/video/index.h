@@ -57,8 +57,9 @@ struct FrameIndex {
 
 // Reads the stream from where the input stands, which is its first packet, to the end; where the
 // input stands after that is not known. `blank`: the container alone says all about packets, their
-// bytes need not be read. Where presentation times are missing or not distinct, or fields come
-// apart, the stream is decoded once as well.
+// bytes need not be read, but for those of the first packets. Where presentation times are missing,
+// not distinct or not those of pictures, key frames are doubtful, or fields come apart, the stream
+// is decoded once as well.
 Result<FrameIndex> make_index(av::Input& input, bool blank);
 
 // Is this an MP4 or QuickTime file whose tables come in one piece?

@@ -21,7 +21,6 @@ Resampler& resampler_of_thread() {
 
 }  // namespace
 
-// Plans with the first picture; the others are to be of its size.
 Status Painter::begin(const av::Picture& picture) {
   if (plan_) {
     if (picture.width == width_ && picture.height == height_) return {};
@@ -86,7 +85,7 @@ Status Painter::paint(const av::Picture& picture, av::Input& input, std::byte* o
   // The crop is resized as if nothing were around it.
   CropResize cut = plan;
   cut.crop = {0, 0, plan.crop.width, plan.crop.height};
-  const ScaledCrop same = scale_crop(cut, plan.crop.width, plan.crop.height, 1, channels);
+  const ScaledCrop same = scale_crop(cut, plan.crop.width, plan.crop.height, {}, channels);
   FinishSink sink(finish, out);
   Resampler& resampler = resampler_of_thread();
   if (Status begun = resampler.begin(same.spec, sink); !begun) return begun;

@@ -33,10 +33,11 @@ class Painter final : public FrameSink {
   Painter(const PaintRequest& request, const RandomStream& random, PlaceFrames place)
       : request_(request), random_(random), place_(std::move(place)) {}
 
+  // Plans with the first picture, and asks for the place; the others are to be of its size.
+  Status begin(const av::Picture& picture);
   Status take(std::size_t which, const av::Picture& picture, av::Input& input) override;
 
  private:
-  Status begin(const av::Picture& picture);
   Status paint(const av::Picture& picture, av::Input& input, std::byte* out);
 
   PaintRequest request_;

@@ -33,6 +33,9 @@ struct FrameReader::Pass {
   std::vector<std::uint32_t> damage;  // packets of this run that were found to be damaged
   std::string words;                  // of the last of them
   bool not_a_start = false;           // decoding cannot begin where the container says so
+  bool trial = false;                 // this run began at a key frame that is not a clean start
+  bool doubtful = false;              // and the damage behind that may be of its own making
+  bool again = false;                 // pictures take the place of those that are there
 };
 
 Error FrameReader::at_frame(Code code, std::size_t frame, const std::string& what) const {
@@ -82,7 +85,9 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
   pass.report.damaged.assign(numbers.size(), false);
   for (const Run& run : plan(numbers)) {
     std::uint32_t start = run.start;
-    Status done = decode(pass, run, start);
+    pass.again = false;
+    Status done = attempt(pass, run, start);
+    if (done.ok() && pass.doubtful) done = settle_doubt(pass, run);
     const auto missing = [&]() {
       return std::find_if(run.targets.begin(), run.targets.end(), [&](const Run::Target& target) {
         return !pass.report.there[target.which];
@@ -94,7 +99,7 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
               : start == run.start ? index_.start_before(start)
                                    : 0;
       ++pass.report.restarts;
-      done = decode(pass, run, start);
+      done = attempt(pass, run, start);
     }
     const auto first = missing();
     if (done.ok() && first != run.targets.end()) {
@@ -124,9 +129,32 @@ Result<av::Picture> FrameReader::look() {
   return picture;
 }
 
+Status FrameReader::attempt(Pass& pass, const Run& run, std::uint32_t start) {
+  Status done = decode(pass, run, start);
+  Status judged = judge(pass, run);
+  return done.ok() ? std::move(judged) : std::move(done);
+}
+
+// A decoder that begins at a key frame other than IDR may complain of pictures that it has never
+// seen. Damage that is still there when it begins earlier is in the file.
+Status FrameReader::settle_doubt(Pass& pass, const Run& run) {
+  pass.again = true;
+  ++pass.report.restarts;
+  const std::vector<bool> before = pass.report.damaged;
+  std::uint32_t start = run.start;
+  Status done;
+  do {
+    start = index_.start_before(start);
+    done = attempt(pass, run, start);
+  } while (pass.not_a_start);
+  const bool better = done.ok() && pass.report.damaged != before;
+  begins_earlier_ = begins_earlier_ || better;
+  return done.ok() || pass.options.strict ? std::move(done) : Status();  // there is the first one
+}
+
 Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
   pass.damage.clear();
-  pass.not_a_start = false;
+  pass.not_a_start = pass.trial = pass.doubtful = false;
   input_->flush();
   auto target = run.targets.begin();
   av::Start kind = av::Start::clean;
@@ -153,20 +181,61 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
                       fetched.error().message());
     }
     if (number == start) kind = input_->start();
-    if (number == start && start > 0 && kind == av::Start::never) {
-      pass.not_a_start = true;
-      return {};
+    if (number == start && start > 0) {
+      pass.trial = kind == av::Start::open && start == run.start;
+      pass.not_a_start = kind == av::Start::never || (pass.trial && begins_earlier_);
+      if (pass.not_a_start) return {};
     }
-    const bool wanted = target != run.targets.end() && target->packet == number;
+    // Where the stream begins with a recovery, what is left out would change what is held back.
+    const bool wanted =
+        kind == av::Start::never || (target != run.targets.end() && target->packet == number);
     const std::int64_t before = input_->damages();
+    if (held_is_corrupt_) pass.damage.push_back(number);
     Status sent = input_->send(number, wanted ? av::Wanted::picture : av::Wanted::references);
     if (!sent) return sent;
-    if (input_->damages() > before) pass.words = input_->damage();
-    if (input_->damages() > before || held_is_corrupt_) pass.damage.push_back(number);
+    note_damage(pass, number, before);
+    const std::int64_t now = input_->damages();
     if (Status taken = take_pictures(pass, run); !taken) return taken;
+    note_damage(pass, number, now);
   }
+  const std::int64_t before = input_->damages();
   if (Status drained = input_->drain(); !drained) return drained;
-  return take_pictures(pass, run);
+  if (Status taken = take_pictures(pass, run); !taken) return taken;
+  note_damage(pass, run.last(), before);
+  return {};
+}
+
+// Was damage found since there were `before`? Then it is in this packet.
+void FrameReader::note_damage(Pass& pass, std::uint32_t number, std::int64_t before) const {
+  if (input_->damages() <= before) return;
+  pass.words = input_->damage();
+  pass.damage.push_back(number);
+}
+
+bool FrameReader::is_damaged(const Pass& pass, std::uint32_t packet) const {
+  const std::uint32_t start = index_.start_of(packet);
+  return std::any_of(pass.damage.begin(), pass.damage.end(),
+                     [&](std::uint32_t one) { return one >= start && one <= packet; });
+}
+
+Error FrameReader::damaged_frame(const Pass& pass, std::size_t which) const {
+  return at_frame(Code::corrupt, std::size_t(pass.numbers[which]),
+                  "it is damaged, or refers to a picture that is" +
+                      (pass.words.empty() ? "" : ": " + pass.words));
+}
+
+// Pictures may come out before the damaged one that they refer to.
+Status FrameReader::judge(Pass& pass, const Run& run) const {
+  for (const Run::Target& target : run.targets) {
+    if (!pass.report.there[target.which] || !is_damaged(pass, target.packet)) continue;
+    pass.report.damaged[target.which] = true;
+    if (pass.trial && index_.start_of(target.packet) == run.start) {
+      pass.doubtful = true;
+    } else if (pass.options.strict) {
+      return damaged_frame(pass, target.which);
+    }
+  }
+  return {};
 }
 
 Status FrameReader::take_pictures(Pass& pass, const Run& run) {
@@ -175,22 +244,16 @@ Status FrameReader::take_pictures(Pass& pass, const Run& run) {
     Result<bool> got = input_->receive(picture);
     if (!got) return std::move(got).error();
     if (!*got) return {};
+    if (picture.damaged && picture.tag >= 0) pass.damage.push_back(std::uint32_t(picture.tag));
     auto target =
         std::lower_bound(run.targets.begin(), run.targets.end(), picture.tag,
                          [](const Run::Target& one, std::int64_t tag) { return one.packet < tag; });
     if (target == run.targets.end() || target->packet != picture.tag) continue;
-    const std::uint32_t packet = target->packet, start = index_.start_of(packet);
-    const bool damaged = picture.damaged || std::any_of(pass.damage.begin(), pass.damage.end(),
-                                                        [&](std::uint32_t one) {
-                                                          return one >= start && one <= packet;
-                                                        });
-    if (damaged && pass.options.strict) {
-      return at_frame(Code::corrupt, std::size_t(pass.numbers[target->which]),
-                      "it is damaged, or refers to a picture that is" +
-                          (pass.words.empty() ? "" : ": " + pass.words));
-    }
+    const std::uint32_t packet = target->packet;
+    const bool damaged = is_damaged(pass, packet);
+    if (damaged && pass.options.strict && !pass.trial) return damaged_frame(pass, target->which);
     for (; target != run.targets.end() && target->packet == packet; ++target) {
-      if (pass.report.there[target->which]) continue;
+      if (pass.report.there[target->which] && !pass.again) continue;
       if (Status taken = pass.sink.take(target->which, picture, *input_); !taken) return taken;
       pass.report.there[target->which] = true;
       pass.report.damaged[target->which] = damaged;

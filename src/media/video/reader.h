@@ -66,7 +66,13 @@ class FrameReader {
   struct Pass;
 
   std::vector<Run> plan(std::span<const std::int64_t> numbers) const;
+  Status attempt(Pass& pass, const Run& run, std::uint32_t start);
+  Status settle_doubt(Pass& pass, const Run& run);
   Status decode(Pass& pass, const Run& run, std::uint32_t start);
+  void note_damage(Pass& pass, std::uint32_t number, std::int64_t before) const;
+  bool is_damaged(const Pass& pass, std::uint32_t packet) const;
+  Error damaged_frame(const Pass& pass, std::size_t which) const;
+  Status judge(Pass& pass, const Run& run) const;
   Status take_pictures(Pass& pass, const Run& run);
   Status fetch(std::uint32_t packet);
   Status seek_before(std::uint32_t packet);
@@ -77,7 +83,8 @@ class FrameReader {
   std::string name_;
   std::int64_t held_ = -1;  // the packet last read
   bool held_is_corrupt_ = false;
-  std::int64_t next_ = -1;  // the one that comes next; negative: not known
+  std::int64_t next_ = -1;       // the one that comes next; negative: not known
+  bool begins_earlier_ = false;  // starts that are not clean have been found to mislead the decoder
 };
 
 }  // namespace penstock::media

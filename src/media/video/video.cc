@@ -42,8 +42,10 @@ Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::
       return std::make_unique<FrameReader>(*std::move(input), *std::move(index), source->name());
     }
   }
-  const bool blank = (*input)->stream().container.starts_with("mov,") &&
-                     (*input)->stream().samples > 0 && has_whole_tables(*source);
+  // Packets of MPEG-1 are put together from their bytes.
+  const av::StreamInfo& stream = (*input)->stream();
+  const bool blank = stream.container.starts_with("mov,") && stream.codec != "mpeg1video" &&
+                     stream.samples > 0 && has_whole_tables(*source);
   Result<FrameIndex> index = make_index(**input, blank);
   if (!index) return std::move(index).error().in_file(source->name());
   if (index->frames.empty()) {
@@ -111,6 +113,13 @@ Result<VideoFrames> read_frames(FrameReader& reader, std::span<const std::int64_
     frames.pixels = *std::move(made);
     return frames.pixels.raw();
   });
+  if (numbers.empty()) {
+    av::Picture like;  // none of them is shown, and they have a size
+    like.width = reader.input().stream().width;
+    like.height = reader.input().stream().height;
+    if (Status begun = painter.begin(like); !begun) return std::move(begun).error();
+    return frames;
+  }
   Result<ReadReport> report = reader.read(numbers, options, painter);
   if (!report) return std::move(report).error();
   frames.failure = std::move(report->failure);

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -175,6 +176,49 @@ TEST(BufferPool, batches_that_come_back_from_the_user_are_recycled) {
   EXPECT_EQ(stats.held_by_user, batch);
 }
 
+// Keeps the calling thread on one core for as long as it lives.
+class OnCore {
+ public:
+  explicit OnCore(int core) {
+    ::sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    there = ::sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  ~OnCore() { ::sched_setaffinity(0, sizeof(before_), &before_); }
+  bool there = false;
+
+ private:
+  cpu_set_t before_;
+};
+
+TEST(BufferPool, memory_goes_to_the_core_that_gave_it_back) {
+  cpu_set_t usable;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(usable), &usable), 0);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE && cores.size() < 2; ++core) {
+    if (CPU_ISSET(core, &usable)) cores.push_back(core);
+  }
+  if (cores.size() < 2) GTEST_SKIP() << "one core";
+  BufferPool pool;
+  std::vector<Buffer> both{must(pool.allocate(kB)), must(pool.allocate(kB))};
+  const std::byte* const memory[] = {both[0].data(), both[1].data()};
+  for (const std::size_t i : {0, 1}) {
+    const OnCore pinned(cores[i]);
+    ASSERT_TRUE(pinned.there);
+    both[i] = Buffer();
+  }
+  for (const std::size_t i : {0, 1}) {
+    const OnCore pinned(cores[i]);
+    EXPECT_EQ(must(pool.allocate(kB)).data(), memory[i]);
+  }
+  const OnCore pinned(cores[0]);
+  const Buffer own = must(pool.allocate(kB)), other = must(pool.allocate(kB));
+  EXPECT_EQ(other.data(), memory[1]) << "better than new memory";
+  EXPECT_EQ(pool.stats().fresh, 2u);
+}
+
 TEST(BufferPool, bytes_given_to_the_user_leave_the_budget_until_the_last_handle_is_gone) {
   BufferPool pool(10 * kB);
   Buffer buffer = must(pool.allocate(10 * kB));
@@ -190,6 +234,30 @@ TEST(BufferPool, bytes_given_to_the_user_leave_the_budget_until_the_last_handle_
   view = Buffer();
   EXPECT_EQ(pool.stats().held_by_user, 0u);
   EXPECT_EQ(pool.stats().in_use, 0u);
+}
+
+TEST(BufferPool, many_are_given_to_the_user_at_once_and_room_is_told_once) {
+  BufferPool pool(1000), other(1000);
+  std::vector<Buffer> many;
+  for (int i = 0; i < 3; ++i) many.push_back(*pool.allocate(100));
+  many.push_back(many[0]);                // the same memory again
+  many.push_back(Buffer());               // none
+  many.push_back(*Buffer::allocate(10));  // of no pool
+  many.push_back(*other.allocate(50));
+  int told = 0, others_told = 0;
+  const RoomListener listener = pool.on_room([&] { ++told; });
+  const RoomListener others = other.on_room([&] { ++others_told; });
+  Buffer::give_to_user(many);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(others_told, 1);
+  EXPECT_EQ(pool.stats().in_use, 0u);
+  EXPECT_EQ(pool.stats().held_by_user, 300u);
+  EXPECT_EQ(other.stats().held_by_user, 50u);
+  Buffer::give_to_user(many);  // nothing new
+  EXPECT_EQ(told, 1);
+  many.clear();
+  EXPECT_EQ(pool.stats().held_by_user, 0u);
+  EXPECT_EQ(other.stats().held_by_user, 0u);
 }
 
 TEST(BufferPool, buffers_and_reservations_outlive_the_pool) {

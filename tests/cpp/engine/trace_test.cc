@@ -71,6 +71,36 @@ TEST(Trace, it_may_begin_and_end_at_any_time) {
   ASSERT_TRUE(pipeline.stop().ok());
 }
 
+TEST(Trace, a_thread_keeps_its_last_slices_of_plain_and_failed_tasks) {
+  const Ended ended;
+  PipelineBuilder builder;
+  builder.add_source("numbers", count_to(3000));
+  builder.pipe("thirds", [](int x) -> Result<int> {
+    if (x % 3 == 0) return Error(Code::failed, "a third");
+    return x;
+  });
+  builder.add_sink(4);
+  ASSERT_TRUE(start_trace(20).ok());
+  Pipeline pipeline = must_start(builder, {.threads = 1, .on_failure = OnFailure::drop});
+  EXPECT_EQ(drain<int>(pipeline).first.size(), 2000u);
+  ASSERT_TRUE(pipeline.stop().ok());
+  const auto recording = engine::end_recording();
+  ASSERT_NE(recording, nullptr);
+  std::uint64_t lost = 0, last_position = 0;
+  for (const engine::TraceLane& lane : recording->lanes) {
+    EXPECT_LE(lane.slices.size(), 20u);
+    lost += lane.lost;
+    std::int64_t last = 0;
+    for (const engine::TraceSlice& slice : lane.slices) {
+      EXPECT_LE(last, slice.end) << "oldest first";
+      last = slice.end;
+      if (*slice.name == "thirds") last_position = slice.position + slice.count;
+    }
+  }
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(last_position, 3000u);
+}
+
 TEST(Trace, a_file_is_written_or_the_reason_is_given) {
   const Ended ended;
   EXPECT_EQ(write_trace("/dev/null").error().code(), Code::invalid_argument);

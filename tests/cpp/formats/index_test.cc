@@ -124,6 +124,49 @@ TEST(Index, parts_outside_the_file_are_refused) {
   EXPECT_FALSE(index->part(0, 0, part));
 }
 
+// Such records take a shorter way through the tables; what comes near must not.
+TEST(Index, records_of_one_part_are_found_whether_all_are_alike_or_not) {
+  struct Part {
+    std::uint64_t record, place;
+  };
+  const std::vector<std::vector<Part>> plans = {
+      {{0, 0}, {1, 0}, {2, 0}},                                  // all alike
+      {{0, 12}, {1, 12}, {2, 12}}, {{0, 12}, {1, 12}, {2, 20}},  // one lies elsewhere
+      {{0, 0}, {2, 0}, {2, 30}},                                 // none and two
+      {{0, 0}, {1, 0}, {1, 30}},
+  };
+  for (const std::vector<Part>& plan : plans) {
+    IndexBuilder builder(false);
+    for (std::uint64_t r = 0; r < 3; ++r) {
+      builder.begin("", 100 * r);
+      for (std::size_t p = 0; p < plan.size(); ++p) {
+        if (plan[p].record == r) builder.part(0, 100 * r + plan[p].place, 5 + p, 0);
+      }
+    }
+    IndexBuilder::Extra one_field = extra();
+    one_field.fields = {"data"};
+    const Result<Index> index = builder.finish(one_field);
+    ASSERT_TRUE(index.ok());
+    std::size_t seen = 0;
+    for (std::uint64_t r = 0; r < 3; ++r) {
+      Index::Entry entry;
+      index->fetch_entry(r);
+      index->fetch_parts(r);
+      ASSERT_TRUE(index->entry(r, entry));
+      EXPECT_EQ(entry.key, "");
+      for (std::uint64_t p = entry.first; p < entry.first + entry.count; ++p, ++seen) {
+        Index::Part part;
+        ASSERT_TRUE(index->part(r, p, part));
+        EXPECT_EQ(plan[seen].record, r);
+        EXPECT_EQ(part.offset, 100 * r + plan[seen].place);
+        EXPECT_EQ(part.size, 5 + seen);
+        EXPECT_EQ(part.field, 0);
+      }
+    }
+    EXPECT_EQ(seen, plan.size());
+  }
+}
+
 TEST(Index, keys_decide_the_digest_and_where_they_lie_does_not) {
   const auto digest = [](std::vector<std::string> keys, std::uint64_t offset) {
     IndexBuilder builder(false);

@@ -202,6 +202,9 @@ TEST(TarStream, a_member_beyond_the_limit_costs_its_sample_only) {
   ASSERT_EQ(all.errors.size(), 1U);
   EXPECT_EQ(all.errors[0].code(), Code::out_of_range);
   EXPECT_EQ(all.errors[0].where().sample, "b");
+  EXPECT_EQ(all.errors[0].where().offset, 1024 + 512);
+  EXPECT_NE(all.errors[0].message().find("field jpg has 5000 bytes"), std::string::npos);
+  EXPECT_NE(all.errors[0].message().find("max_member, which is 4999"), std::string::npos);
 }
 
 TEST(TarStream, what_is_not_a_tar_is_an_error) {

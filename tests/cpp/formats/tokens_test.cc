@@ -2,6 +2,7 @@
 #include "formats/tokens/tokens.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -67,6 +68,95 @@ TEST(Tokens, with_documents_no_window_crosses_a_boundary_and_none_is_lost) {
   ASSERT_TRUE((*records)->read(3, pool, record).ok());
   EXPECT_EQ(record.find("length")->integer, 1);
   EXPECT_EQ(record.find("document")->integer, 2);
+}
+
+struct Placed {
+  std::vector<std::int64_t> tokens, lengths, documents;
+  std::vector<Failure> failures;
+};
+
+Placed placed(const Records& records, const Numbers& indices,
+              const std::vector<std::uint32_t>& slots, std::span<Record> into = {}) {
+  const auto fields = records.placeable();
+  const auto window = std::size_t(fields[0].shape[0]);
+  Placed all{std::vector<std::int64_t>(slots.size() * window, 77),
+             std::vector<std::int64_t>(slots.size(), 77),
+             std::vector<std::int64_t>(slots.size(), 77),
+             {}};
+  std::vector<Placement> to{{0, reinterpret_cast<std::byte*>(all.tokens.data())}};
+  if (fields.size() > 1) {
+    to.push_back({1, reinterpret_cast<std::byte*>(all.lengths.data())});
+    if (into.empty()) to.push_back({2, reinterpret_cast<std::byte*>(all.documents.data())});
+  }
+  BufferPool pool;
+  records.read_placed(indices, slots, to, pool, into, all.failures);
+  return all;
+}
+
+TEST(Tokens, windows_are_placed_as_int64_and_filled_up) {
+  const TempFolder folder;
+  const std::string path = folder.write("a.bin", file_of(0, 12));
+  Options options;
+  options.window = 4;
+  options.pad = -1;
+  options.documents = {Numbers{0, 2, 2, 11}};
+  const auto records = open({path}, options);
+  const Placed got = placed(**records, {3, 99, 0, 1}, {2, 3, 0, 1});
+  EXPECT_EQ(got.tokens, (std::vector<std::int64_t>{0, 1, -1, -1, 2, 3, 4, 5, 10, -1, -1, -1,  //
+                                                   77, 77, 77, 77}));
+  EXPECT_EQ((std::vector(got.lengths.begin(), got.lengths.end() - 1)),
+            (std::vector<std::int64_t>{2, 4, 1}));
+  EXPECT_EQ((std::vector(got.documents.begin(), got.documents.end() - 1)),
+            (std::vector<std::int64_t>{0, 2, 2}));
+  ASSERT_EQ(got.failures.size(), 1U);
+  EXPECT_EQ(got.failures[0].index, 1U);
+  EXPECT_EQ(got.failures[0].error.code(), Code::out_of_range);
+}
+
+TEST(Tokens, fields_that_are_not_placed_are_read) {
+  const TempFolder folder;
+  Options options;
+  options.window = 4;
+  options.documents = {Numbers{0, 5}};
+  const auto records = open({folder.write("a.bin", file_of(0, 12))}, options);
+  std::vector<Record> into(2);
+  const Placed got = placed(**records, {3, 0}, {0, 1}, into);
+  EXPECT_TRUE(got.failures.empty());
+  EXPECT_EQ(got.lengths, (std::vector<std::int64_t>{3, 4}));
+  ASSERT_EQ(into[0].fields.size(), 1U);
+  EXPECT_EQ(into[0].find("document")->integer, 1);
+  EXPECT_EQ(into[1].find("document")->integer, 0);
+}
+
+TEST(Tokens, a_file_that_became_shorter_costs_its_own_windows) {
+  const TempFolder folder;
+  const std::vector<std::string> paths{folder.write("a.bin", file_of(0, 20'000)),
+                                       folder.write("b.bin", file_of(100, 8))};
+  Options options;
+  options.window = 4;
+  const auto records = open(paths, options);
+  for (const off_t left : {off_t(39'999), off_t(5000), off_t(0)}) {
+    ASSERT_EQ(::truncate(paths[0].c_str(), left), 0);
+    const Placed got = placed(**records, {5000, 4999, 5001}, {0, 1, 2});
+    ASSERT_EQ(got.failures.size(), 1U) << left;
+    EXPECT_EQ(got.failures[0].index, 1U);
+    EXPECT_EQ(got.failures[0].error.code(), Code::io);
+    EXPECT_EQ(got.failures[0].error.where().file, paths[0]);
+    EXPECT_EQ(got.tokens[0], 100);
+    EXPECT_EQ(got.tokens[8], 104);
+  }
+}
+
+TEST(Tokens, a_file_that_another_one_was_renamed_over_stays_as_it_was) {
+  const TempFolder folder;
+  const std::string path = folder.write("a.bin", file_of(7, 20));
+  Options options;
+  options.window = 4;
+  const auto records = open({path}, options);
+  std::filesystem::rename(folder.write("b.bin", file_of(0, 4)), path);
+  const Placed got = placed(**records, {4}, {0});
+  EXPECT_TRUE(got.failures.empty());
+  EXPECT_EQ(got.tokens[0], 23);
 }
 
 TEST(Tokens, what_does_not_fit_is_refused) {

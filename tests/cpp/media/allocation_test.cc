@@ -1,6 +1,7 @@
 // A warm thread decodes without allocating anything of our own. What the codec libraries allocate
 // for themselves goes through malloc and is not counted; all that we allocate goes through new.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include "images.h"
 #include "media/image/crop_request.h"
+#include "media/image/crop_resize.h"
 #include "media/image/slot.h"
 
 namespace {
@@ -140,6 +142,40 @@ TEST(Allocations, a_warm_thread_fills_slots_without_any) {
         EXPECT_TRUE(fine) << name;
       }
     }
+  }
+}
+
+// Bytes that malloc has handed out, to anybody.
+std::size_t in_use() {
+  const auto info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// Sees how many there are while the picture comes out.
+class Watched final : public media::FinishedRows {
+ public:
+  Status begin(const ImageShape&) override { return {}; }
+  void take(std::int64_t, const std::uint8_t*) override { most = std::max(most, in_use()); }
+
+  std::size_t most = 0;
+};
+
+// It would keep them, for each thread.
+TEST(Allocations, coefficients_of_progressive_pictures_are_not_of_malloc) {
+  constexpr std::int64_t kSide = 1024;
+  const std::vector<std::uint8_t> pixels(kSide * kSide * 3, 77);
+  EncodeOptions how;
+  how.format = ImageFormat::jpeg, how.progressive = true, how.subsampling = Subsampling::s444;
+  const auto file = encode_image({pixels.data(), kSide, kSide, 3, kSide * 3}, how).value();
+  media::CropRequest request;
+  request.size = Size{32, 32};
+  media::RequestPlanner planner(request, RandomStream(RandomKey(1, 0), 0));
+  Watched rows;
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t before = in_use();
+    rows.most = 0;
+    ASSERT_TRUE(media::crop_resize(media::as_bytes(file), {}, planner, rows).ok());
+    EXPECT_LT(rows.most, before + kSide * kSide);  // of six times that
   }
 }
 

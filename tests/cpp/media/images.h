@@ -15,7 +15,7 @@
 namespace penstock::test {
 
 inline std::filesystem::path image_folder() {
-  return std::filesystem::path(__FILE__).parent_path() / "../../data/images";
+  return "tests/data/images";
 }
 
 inline std::vector<std::byte> image_file(const std::string& name) {

@@ -52,6 +52,59 @@ TEST(Resize, equals_pillow_on_a_ramp) {
                                                  std::end(goldens::ramp_lanczos)));
 }
 
+// Two planes at once, and each alone.
+TEST(Resize, planes_are_resized_as_if_alone) {
+  class Rows final : public RowSink {
+   public:
+    explicit Rows(std::size_t row_bytes) : row_bytes_(row_bytes) {}
+    void take(std::int64_t, const std::uint8_t* row) override {
+      bytes.insert(bytes.end(), row, row + row_bytes_);
+    }
+    std::vector<std::uint8_t> bytes;
+
+   private:
+    std::size_t row_bytes_;
+  };
+  const Picture one = picture(57, 43, 1);
+  Picture two = picture(57, 43, 1);
+  for (auto& byte : two.bytes) byte = static_cast<std::uint8_t>(byte * 5 + 3);
+  for_each_target([&] {
+    for (const auto& [width, height] :
+         {std::pair{20, 31}, {57, 20}, {30, 43}, {57, 43}, {55, 3}, {90, 80}}) {
+      for (const Filter filter : {Filter::nearest, Filter::bilinear, Filter::lanczos}) {
+        ResizeSpec spec;
+        spec.src_width = 57, spec.src_height = 43, spec.channels = 1;
+        spec.box = spec.whole();
+        spec.out_width = width, spec.out_height = height;
+        spec.filter = filter;
+        spec.mirror = width == 30;
+        const auto row_bytes = static_cast<std::size_t>(width);
+        Rows first(row_bytes), second(row_bytes), both(2 * row_bytes);
+        const auto make = [&](const Picture& a, const Picture& b, Rows& rows) {
+          Resampler resampler;
+          ASSERT_TRUE(resampler.begin(spec, rows).ok());
+          const std::int64_t col = resampler.first_col();
+          for (std::int64_t y = resampler.first_row(); y <= resampler.last_row(); ++y) {
+            const std::uint8_t* planes[2] = {a.bytes.data() + y * 57 + col,
+                                             b.bytes.data() + y * 57 + col};
+            resampler.push_rows(planes);
+          }
+        };
+        make(one, one, first);
+        make(two, two, second);
+        spec.planes = 2;
+        make(one, two, both);
+        ASSERT_EQ(both.bytes.size(), 2 * first.bytes.size());
+        for (std::size_t i = 0; i < both.bytes.size(); ++i) {
+          const std::size_t y = i / (2 * row_bytes), x = i % (2 * row_bytes);
+          const Rows& alone = x < row_bytes ? first : second;
+          ASSERT_EQ(both.bytes[i], alone.bytes[y * row_bytes + x % row_bytes]);
+        }
+      }
+    }
+  });
+}
+
 TEST(Resize, of_the_same_size_is_a_copy) {
   const Picture source = picture(37, 21, 3);
   for (const Filter filter : {Filter::nearest, Filter::box, Filter::bilinear, Filter::hamming,

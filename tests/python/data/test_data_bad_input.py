@@ -2,6 +2,7 @@
 decides, and nothing else is lost."""
 
 import contextlib
+import gzip
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import makers
 import numpy as np
 import penstock as ps
 import pytest
+from penstock import io
 
 
 def texts(ds, **options):
@@ -55,6 +57,51 @@ def test_a_cut_tar_costs_the_sample_it_was_cut_in(tmp_path):
     with pytest.raises(ValueError, match=r"a\.tar"):
         read(ds)
     assert read(ds, on_error="skip") == ["0", "1", "2", "3", "4", "5", "8", "9", "10", "11"]
+
+
+@pytest.mark.parametrize("name", ["a.tar", "mapped.tar", "a.tar.gz", "a.tfrecord", "a.tfrecord.gz"])
+def test_a_member_above_the_limit_costs_its_sample_and_is_not_read(tmp_path, name):
+    some = samples(0, 8)
+    some[3]["txt"] *= 100
+    path = tmp_path / name
+    if "tar" in name:
+        makers.write_tar(path, some)
+    else:
+        with io.TFRecordWriter(path) as writer:
+            for sample in some:
+                writer.write(io.encode_example({"txt": sample["txt"]}))
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    ds = ps.open(path, max_member="1KB", mmap="mapped" in name)
+    with pytest.raises(IndexError, match=r"has 2\d{4} bytes.*max_member.* 1000;.*larger") as raised:
+        read(ds)
+    assert name in str(raised.value)
+    assert ("003" if "tar" in name else "3") in str(raised.value)
+    loader = ds.select("txt").batch(4).loader(on_error="skip")
+    got = [bytes(text).split()[1].decode() for batch in loader for text in batch["txt"]]
+    assert got == ["0", "1", "2", "4", "5", "6", "7"]
+    assert [(error.position, "max_member" in error.error) for error in loader.errors()] == [
+        (3, True)
+    ]
+    assert len(read(ps.open(path, max_member="1MB"))) == 8
+
+
+def test_an_image_file_above_the_limit_is_an_error_of_its_sample(tmp_path):
+    folder = makers.image_folder(tmp_path / "photos", classes=1, each=4)
+    largest = tmp_path / "photos" / "class0" / "002.jpg"
+    largest.write_bytes(largest.read_bytes() + bytes(100_000))
+    ds = ps.open(folder, max_member=100_000).select("image", "path")
+    with pytest.raises(IndexError, match=r"002\.jpg.*max_member|max_member.*002\.jpg"):
+        list(ds.batch(2).loader())
+    paths = [path for batch in ds.batch(2).loader(on_error="skip") for path in batch["path"]]
+    assert [path[-7:] for path in paths] == ["000.jpg", "001.jpg", "003.jpg"]
+
+
+@pytest.mark.parametrize("limit", [0, "much", -5])
+def test_a_limit_that_is_none_is_refused(tmp_path, limit):
+    makers.write_tar(tmp_path / "a.tar", samples(0, 2))
+    with pytest.raises(ValueError, match="max_member"):
+        ps.open(tmp_path / "a.tar", max_member=limit)
 
 
 def test_a_field_that_one_sample_lacks_is_an_error_of_that_sample(tmp_path):

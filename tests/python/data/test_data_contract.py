@@ -159,3 +159,28 @@ def test_damage_costs_the_same_samples_however_the_shards_are_read(tmp_path):
     ((seen, bad),) = outcomes
     assert len(seen) == 47
     assert len(bad) == 3
+
+
+def test_python_objects_are_let_go_where_no_lock_is_held():
+    # 22: "The GIL is never taken while an engine lock is held, and no Python object is released
+    # under one"
+    class Nosy:
+        """Asks the loader for what needs its locks when it goes."""
+
+        def __del__(self):
+            asked.append(len(loader.stats()["stages"]))
+
+    def make(sample):
+        if sample["data"] % 7 == 3:
+            raise ValueError(Nosy())
+        return None if sample["data"] % 5 == 1 else {"x": Nosy()}
+
+    asked = []
+    ds = ps.from_list(range(200)).map(make, concurrency=3).batch(4)
+    for left_behind in (False, True):
+        loader = ds.loader(threads=2, on_error="skip")
+        for batch in loader:
+            del batch
+            if left_behind:
+                break
+    assert len(asked) > 100

@@ -1,8 +1,11 @@
 """Ways of opening files: mapped, compressed."""
 
+import gc
 import gzip
 import io
+import os
 import pickle
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +168,67 @@ def test_npy_fields_of_mapped_files(tmp_path):
     )
     (batch,) = ps.open(tmp_path / "a.tar", mmap=True).decode("npy").batch(4).loader()
     assert batch["npy"].shape == (4, 2, 3)
+
+
+def open_at(folder: Path) -> int:
+    """How many files of a folder this process has open or mapped."""
+    names = [line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()]
+    for number in os.listdir("/proc/self/fd"):
+        link = Path("/proc/self/fd", number)
+        names += [str(link.readlink())] if link.is_symlink() else []
+    return sum(name.startswith(str(folder)) for name in names)
+
+
+@pytest.mark.parametrize("name", ["s0.tar", "x.npy", "x.h5", "x.bin"])
+def test_files_are_closed_when_the_dataset_is_gone(name, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    shards(tmp_path)
+    np.save(tmp_path / "x.npy", np.arange(20).reshape(10, 2))
+    np.arange(20, dtype="u2").tofile(tmp_path / "x.bin")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(20), chunks=(5,), compression="gzip")
+    tokens = {"format": "tokens", "window": 2} if name == "x.bin" else {}
+    gc.disable()  # nothing may wait for it
+    try:
+        ds = ps.open(tmp_path / name, **tokens).shuffle(seed=1, window=8)
+        assert len(ds[0]) > 0
+        assert len(list(ds.batch(3).loader())) > 2
+        assert open_at(tmp_path) > 0
+        del ds
+        assert open_at(tmp_path) == 0
+    finally:
+        gc.enable()
+
+
+def test_a_key_that_is_no_text_can_be_skipped(tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.GNU_FORMAT) as tar:
+        for name in ("a\udcff.cls", "b.cls"):
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            tar.addfile(member, io.BytesIO(b"7" if name[0] == "b" else b"x"))
+    ds = ps.open(tmp_path / "a.tar").decode("cls")
+    with pytest.raises(ValueError, match=r"not an integer.*a\\xff"):
+        ds[0]
+    loader = ds.batch(2).loader(on_error="skip")
+    assert [batch["cls"].tolist() for batch in loader] == [[7]]
+    assert loader.errors()[0].sample.endswith("a.tar:a\udcff")
+
+
+def test_a_sidecar_of_another_tar_of_the_same_size_and_time_is_noticed(tmp_path):
+    sizes = {"a": (700, 10), "b": (10, 700)}
+    for name, (first, second) in sizes.items():
+        samples = [
+            {"__key__": b"0", "bin": b"x" * first},
+            {"__key__": b"1", "bin": b"y" * second},
+        ]
+        write_tar(tmp_path / f"{name}.tar", samples)
+    write_tar(tmp_path / "c.tar", [{"__key__": b"2", "bin": b"x" * 700, "cls": b"y" * 10}])
+    for name in "abc":
+        os.utime(tmp_path / f"{name}.tar", ns=(10**18, 10**18))
+        ps.open(tmp_path / f"{name}.tar")
+    good = (tmp_path / "a.tar.psidx").read_bytes()
+    for name in "bc":
+        (tmp_path / f"{name}.tar.psidx").write_bytes(good)
+        with pytest.raises(ValueError, match=rf"belongs to another file.*--refresh.*{name}\.tar"):
+            ps.open(tmp_path / f"{name}.tar")
+    assert len(ps.open(tmp_path / "a.tar")) == 2

@@ -90,6 +90,12 @@ def test_a_window_in_bytes_becomes_a_number_of_samples(tmp_path):
     assert windowed._order().digest == ds.shuffle(window=10)._order().digest
 
 
+def test_a_window_in_bytes_of_objects_without_a_size_is_refused():
+    with pytest.raises(ps.PlanError, match="give a number of samples"):
+        ps.from_list(range(1000)).shuffle(window="64MB")
+    assert len(ps.from_list(range(1000)).shuffle(window=100)) == 1000
+
+
 def test_mix_has_fixed_counts_per_period_and_ends_with_the_first_source():
     # 10: "Length: until the first source runs out (stop="first", default)"
     a, b = ps.from_list(["a"] * 30), ps.from_list(["b"] * 10)

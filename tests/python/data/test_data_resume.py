@@ -262,3 +262,40 @@ def test_ledgers_of_ranks_prove_that_an_epoch_was_complete():
     twice = ps.Ledger.merge([whole, ledgers[0]])
     assert twice.repeated(0)[0] == (0, 1)
     assert not twice.complete(0, 50)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"position": "3"},
+        {"position": 1.5},
+        {"position": None},
+        {"position": True},
+        {"position": -1},
+        {"epoch": "last"},
+        {"epoch": 10**30},
+        {"errors": None},
+        {"records": []},
+    ],
+)
+def test_a_damaged_token_is_refused_and_the_loader_stays_as_it_was(damage):
+    loader = ps.from_list(range(10)).batch(4).loader()
+    (name,) = damage
+    with pytest.raises(ValueError, match=f"the token is damaged: {name} is"):
+        loader.load_state_dict({**loader.state_dict(), **damage})
+    assert [len(batch["data"]) for batch in loader] == [4, 4, 2]
+
+
+def test_another_epoch_ends_the_iteration_so_that_tokens_stay_true():
+    loader = ps.from_list(range(10)).shuffle(seed=1).batch(2).loader()
+    batches = iter(loader)
+    next(batches)
+    loader.set_epoch(0)
+    next(batches)
+    assert (loader.state_dict()["epoch"], loader.state_dict()["position"]) == (0, 4)
+    loader.set_epoch(5)
+    with pytest.raises(RuntimeError, match="set_epoch"):
+        next(batches)
+    assert (loader.state_dict()["epoch"], loader.state_dict()["position"]) == (5, 0)
+    assert len(list(loader)) == 5
+    assert loader.epoch == 6

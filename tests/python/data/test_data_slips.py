@@ -38,6 +38,14 @@ ARRAYS = ps.from_arrays(x=np.arange(10), y=np.arange(20).reshape(10, 2))
         lambda: LIST.decode_image("a", size=(4, 4), box="a"),
         lambda: LIST.decode_image("a", size=(0, 4)),
         lambda: LIST.filter(lambda sample, rng: True),
+        lambda: LIST.filter(None),
+        lambda: LIST.map(5),
+        lambda: LIST.batch(2).map("name"),
+        lambda: LIST.map(lambda sample: (yield sample)),
+        lambda: ps.from_iterable(range(3), resume="again"),
+        lambda: ps.mix([LIST, LIST], weights=[]),
+        lambda: ps.open(None),
+        lambda: ps.open(5),
     ],
 )
 def test_a_slip_is_a_plan_error(slip):
@@ -172,3 +180,34 @@ def test_a_token_of_other_compressed_files_is_refused(tmp_path):
     with pytest.raises(ValueError, match="of other data"):
         ps.from_iterable(range(40), resume="replay").batch(4).loader().load_state_dict(token)
     assert "open(a.tar.gz)" in ps.open(str(tmp_path / "here/a.tar.gz")).explain()
+
+
+def test_the_right_order_is_shown_with_the_steps_that_are_there():
+    # 7: "anything else is a PlanError that shows the right order"
+    ds = LIST.shuffle(seed=3).select("a").batch(4)
+    with pytest.raises(ps.PlanError) as error:
+        ds.take(2)
+    right = "from_list(10 items).shuffle(seed=3).select(a).take(...).batch(4)"
+    assert right in str(error.value)
+    with pytest.raises(ps.PlanError, match="batches of 4 already"):
+        ds.batch(2)
+
+
+def test_weights_of_a_mix_may_be_an_array():
+    assert len(ps.mix([LIST, LIST], weights=np.array([3.0, 1.0]))) == len(
+        ps.mix([LIST, LIST], weights=[3, 1])
+    )
+
+
+def test_an_endless_dataset_is_not_counted_from_its_end():
+    assert LIST.repeat()[25]["a"] == 5
+    with pytest.raises(IndexError, match="endless"):
+        LIST.repeat()[-1]
+
+
+def test_a_variable_that_is_no_number_is_named(monkeypatch):
+    monkeypatch.setenv("RANK", "first")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="RANK is 'first' in the environment, not a number"):
+        LIST.batch(2).loader()
+    assert LIST.shard(0, 1).batch(2).loader().world == 1

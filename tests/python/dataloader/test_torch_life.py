@@ -89,6 +89,46 @@ def test_a_failed_batch_ends_the_threads() -> None:
         list(PyTorchDataLoader(Failing(), num_workers=2))
 
 
+class Broken(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: int) -> int:
+        if index == 5:
+            raise ValueError("five")
+        return index
+
+
+@pytest.mark.parametrize("options", [{}, {"worker_init_fn": lambda number: None}])
+def test_what_was_raised_does_not_keep_the_iteration_alive(options: dict[str, Any]) -> None:
+    gc.disable()
+    try:
+        batches = iter(PyTorchDataLoader(Broken(), 2, num_workers=2, **options))
+        alive = weakref.ref(batches)
+        try:
+            for _ in batches:
+                pass
+        except ValueError:
+            pass
+        del batches
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_garbage_in_a_cycle_is_collected_without_waiting_for_workers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for loader in made_in_many_ways():
+        batches = iter(loader)
+        next(batches)
+        cycle: list[Any] = [batches]
+        cycle.append(cycle)
+        del batches, cycle
+        gc.collect()
+    assert "abandoned" not in caplog.text
+
+
 @pytest.mark.usefixtures("no_threads_left")
 def test_two_loops_at_once_do_not_disturb_each_other() -> None:
     for loader in made_in_many_ways():

@@ -1,5 +1,6 @@
 """HDF5 beside h5py: every dtype, filter and layout; what falls back to libhdf5; damage."""
 
+import ctypes
 import os
 import pickle
 import subprocess
@@ -146,6 +147,43 @@ def test_what_was_not_written_is_the_fill_value(tmp_path: Path) -> None:
     assert "contiguous: read by libhdf5, one thread at a time, because nothing" in ds.explain()
 
 
+@pytest.mark.parametrize("chunks", [None, (3,)], ids=["contiguous", "chunked"])
+@pytest.mark.parametrize(
+    "end", [h5py.h5t.STR_NULLPAD, h5py.h5t.STR_NULLTERM, h5py.h5t.STR_SPACEPAD]
+)
+def test_texts_end_where_h5py_ends_them(end: int, chunks: Any, tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    text = h5py.h5t.C_S1.copy()
+    text.set_size(6)
+    text.set_strpad(end)
+    record = h5py.h5t.create(h5py.h5t.COMPOUND, 24)
+    record.insert(b"one", 1, text)
+    record.insert(b"two", 8, h5py.h5t.array_create(text, (2,)))
+    stored = b"ab\0cd ", b"ab    ", b"abcdef", b"\0\0\0\0\0\0", b"  a b ", b"abc\0\0\0"
+    with h5py.File(path, "w") as file:
+        created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        if chunks:
+            created.set_chunk(chunks)
+        rows = h5py.h5s.create_simple((6,))
+        # With the file's own type nothing is converted: the bytes come to lie there as they are.
+        text_set = h5py.h5d.create(file.id, b"text", text, rows, created)
+        data = np.frombuffer(b"".join(stored), "V6")
+        text_set.write(h5py.h5s.ALL, h5py.h5s.ALL, data, text)
+        records = np.zeros((6, 24), "u1")
+        for i in range(6):
+            records[i, 1:7] = bytearray(stored[i])
+            records[i, 8:20] = bytearray(stored[-i] + stored[1 - i])
+        record_set = h5py.h5d.create(file.id, b"record", record, rows, created)
+        record_set.write(h5py.h5s.ALL, h5py.h5s.ALL, records.view("V24"), record)
+    with h5py.File(path) as file:
+        texts, wanted = file["text"][...], file["record"][...]
+    ds = ps.open(path)
+    assert [sample["text"].item() for sample in ds] == texts.tolist()
+    got = np.stack([sample["record"] for sample in ds])
+    for name in ("one", "two"):
+        assert got[name].tolist() == wanted[name].tolist()
+
+
 # ---- groups, rows, attributes
 
 
@@ -171,6 +209,24 @@ def test_groups_fields_and_windows(tmp_path: Path) -> None:
         ps.open(path, fields=["no"])
     with pytest.raises(ValueError, match="no rows"):
         ps.open(path, fields=["scale"])
+
+
+def test_names_that_are_links(tmp_path: Path) -> None:
+    path, array = tmp_path / "x.h5", filled("f4", (8, 2))
+    write(tmp_path / "other.h5", x=(2 * array, {"chunks": (3, 2)}))
+    with h5py.File(path, "w") as file:
+        file["train/image"] = array
+        file["hard"] = file["train/image"]
+        file["soft"] = h5py.SoftLink("/train/image")
+        file["far"] = h5py.ExternalLink("other.h5", "/x")
+        file["lost"] = h5py.SoftLink("/nothing")
+    for name in ("train/image", "/train/image", "hard", "soft"):
+        assert_rows(ps.open(path, fields=[name]), **{name: array})
+    assert_rows(ps.open(path, fields=["far"]), far=2 * array)
+    assert "far: read by libhdf5" in ps.open(path, fields=["far"]).explain()
+    for name in ("lost", "train"):
+        with pytest.raises(KeyError, match=f"there is no dataset '{name}'"):
+            ps.open(path, fields=[name])
 
 
 def test_a_windowed_shuffle_unpacks_each_chunk_once(tmp_path: Path) -> None:
@@ -233,6 +289,34 @@ def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None
     assert_rows(ps.open(small), x=np.arange(5, dtype="i4"))
 
 
+def test_chunks_at_the_edges_that_are_not_filtered(tmp_path: Path) -> None:
+    path, array = tmp_path / "x.h5", filled("i4", (10, 3))
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        created.set_chunk((4, 3))
+        created.set_shuffle()
+        loaded = (line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines())
+        library = ctypes.CDLL(
+            next(name for name in loaded if "h5py" in name and "libhdf5-" in name)
+        )
+        not_partial_ones = 2
+        assert library.H5Pset_chunk_opts(ctypes.c_int64(created.id), not_partial_ones) >= 0
+        space = h5py.h5s.create_simple(array.shape)
+        made = h5py.h5d.create(file.id, b"x", h5py.h5t.STD_I32LE, space, created)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, array)
+    ds = ps.open(path)
+    assert_rows(ds, x=array)
+    assert "chunks at its edges are not filtered" in ds.explain()
+
+
+def test_a_filter_that_nobody_has_is_named(tmp_path: Path) -> None:
+    options = {"chunks": (4, 3), **hdf5plugin.BZip2()}
+    path = write(tmp_path / "x.h5", x=(filled("i4", (8, 3)), options), y=(np.arange(8), {}))
+    with pytest.raises(NotImplementedError, match=r"'x': its filter 307 \(bzip2\).*PLUGIN_PATH"):
+        ps.open(path)
+    assert_rows(ps.open(path, fields=["y"]), y=np.arange(8))
+
+
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     with h5py.File(path, "w") as file:
@@ -246,8 +330,6 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     assert_rows(ps.open(path, fields=["good"]), good=np.arange(2))
     with pytest.raises(FileNotFoundError):
         ps.open(tmp_path / "none.h5")
-    with pytest.raises(NotImplementedError, match="from local files only"):
-        ps.open("http://127.0.0.1:9/x.h5")
     (tmp_path / "y.h5").write_bytes(b"not hdf5" * 100)
     with pytest.raises(ValueError, match=r"libhdf5 cannot open the file.*y.h5"):
         ps.open(tmp_path / "y.h5")
@@ -317,6 +399,22 @@ def test_flipped_bytes_of_metadata_never_crash(tmp_path: Path) -> None:
                 assert all(row.nbytes < 2**20 for row in sample.values())
         except (ValueError, NotImplementedError, OSError, MemoryError):
             pass
+
+
+def test_a_shape_of_two_to_the_62_is_an_error_or_fill_values(tmp_path: Path) -> None:
+    array = np.arange(1237 * 2, dtype="i4").reshape(1237, 2)
+    for name, options in {"c": {"chunks": (100, 2), "compression": "gzip"}, "r": {}}.items():
+        path = write(tmp_path / f"{name}.h5", x=(array, options))
+        rows = (1237).to_bytes(8, "little")
+        assert rows in path.read_bytes()
+        path.write_bytes(path.read_bytes().replace(rows, (2**62).to_bytes(8, "little")))
+        if name == "r":
+            with pytest.raises(ValueError, match=r"r\.h5"):
+                ps.open(path)
+            continue
+        ds = ps.open(path)
+        assert_same(ds[1000]["x"], array[1000])
+        assert ds[2**61]["x"].tolist() == [0, 0]
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import io as pyio
 import os
+import shutil
 import tarfile
 import threading
 import time
@@ -80,13 +81,23 @@ def through(
 
 def test_a_range_is_what_is_in_the_file(url: str, root: Path) -> None:
     data = (root / "large.tar").read_bytes()
-    assert io.read_range(f"{url}/large.tar", 0, 10) == data[:10]
+    assert io.read_range(url=f"{url}/large.tar", offset=0, size=10) == data[:10]
     assert io.read_range(f"{url}/large.tar", 12345, 9_000_000) == data[12345 : 12345 + 9_000_000]
     assert io.read_range(f"{url}/large.tar", len(data) - 5, 5) == data[-5:]
     assert io.read_range(f"{url}/large.tar", 3, 0) == b""
     assert io.read_range(f"{url}/empty", 0, 0) == b""
     with pytest.raises(IndexError, match="goes beyond"):
         io.read_range(f"{url}/large.tar", len(data) - 5, 6)
+
+
+def test_images_are_loaded_from_urls(url: str, root: Path) -> None:
+    pixels = np.arange(24 * 32 * 3, dtype=np.uint8).reshape(24, 32, 3)
+    (root / "picture.png").write_bytes(io.encode_image(pixels, "png"))
+    assert (io.load_image(f"{url}/picture.png") == pixels).all()
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.jpg"):
+        io.load_image(f"{url}/nowhere.jpg")
+    with pytest.raises(NotImplementedError, match=r"not a known image format.*large\.tar"):
+        io.load_image(f"{url}/large.tar")
 
 
 def test_what_is_not_there_is_said(url: str) -> None:
@@ -115,6 +126,26 @@ def test_the_index_of_a_url_is_kept_in_the_cache(url: str, tmp_path: Path) -> No
     (kept,) = (tmp_path / "penstock" / "index").iterdir()
     assert kept.name.endswith("0.tar.psidx")
     assert len(ps.open(f"{url}/0.tar")) == 100
+
+
+def test_urls_with_queries_and_spaces(url: str, root: Path, tmp_path: Path) -> None:
+    name = "a b é.tar"
+    (root / name).write_bytes((root / "0.tar").read_bytes())
+    for where in (f"{url}/{name}", f"{url}/a%20b%20%C3%A9.tar?signature=a%2Fb/c&x=1"):
+        ds = ps.open(where)
+        assert len(ds) == 100
+        assert bytes(ds[7]["cls"]) == b"7"
+    assert len(list((tmp_path / "penstock" / "index").iterdir())) == 2
+    assert io.load_npy(f"{url}/x.npy?version=3").shape == (1000, 3)
+    ps.open(root / name)  # makes the sidecar there
+    shutil.rmtree(tmp_path / "penstock")
+    assert len(ps.open(f"{url}/a%20b%20%C3%A9.tar?signature=1")) == 100
+    assert not (tmp_path / "penstock").exists()
+
+
+def test_a_server_that_does_not_give_the_sidecar_out(through: Callable[[Any], Proxy]) -> None:
+    proxy = through(lambda number: "503" if 1 <= number <= 6 else None)
+    assert len(ps.open(f"http://127.0.0.1:{proxy.port}/1.tar")) == 100
 
 
 def test_a_sidecar_on_the_server_is_used(url: str, root: Path, tmp_path: Path) -> None:
@@ -438,5 +469,3 @@ def test_what_is_not_read_from_servers_is_said(url: str, root: Path) -> None:
     write_tables(root)
     with pytest.raises(NotImplementedError, match=r"stream\.arrow has Arrow's stream format"):
         ps.open(f"{url}/stream.arrow")
-    with pytest.raises(NotImplementedError, match="HDF5"):
-        ps.open(f"{url}/x.h5")

@@ -123,6 +123,13 @@ def test_a_damaged_header_is_an_error_or_what_numpy_makes_of_it(at: int, change:
     assert_same(got, wanted)
 
 
+def test_a_message_may_quote_what_is_no_text() -> None:
+    data = saved(np.zeros(3)).replace(b"descr", b"des\xffr")
+    with pytest.raises(ValueError, match=r"des\\xffr") as caught:
+        io.load_npy(data)
+    assert type(caught.value) is ValueError
+
+
 def test_the_old_name_of_bytes_is_read() -> None:
     array = np.array([b"ab", b"cdef"])
     data = saved(array)
@@ -272,6 +279,72 @@ def test_arrays_of_an_archive_are_fields(tmp_path: Path) -> None:
     assert ds[2]["x"].tolist() == [6, 7, 8]
     assert ds[2]["y"] == 2
     assert ps.open(tmp_path / "a.npz", fields=["y"]).fields == ["y"]
+
+
+OTHERS: dict[str, Any] = {
+    "text": np.array(["a", "bc", "", "d"]),
+    "bytes": np.asfortranarray([[b"a", b"b"], [b"c", b"d"], [b"e", b"f"], [b"g", b"h"]]),
+    "swapped": np.arange(4, dtype=">i4"),
+    "complex": filled("c8", (4, 2)),
+    "dates": np.arange(4).astype("M8[s]"),
+    "records": np.array([(i, b"x") for i in range(4)], [("a", "<i4"), ("b", "S2")]),
+    "nothing": np.zeros((4, 0), "U3"),
+    "many dimensions": filled("f4", (4, *[1] * 11)),
+}
+
+
+@pytest.mark.parametrize("how", ["npz", "npz of windows", "arrays", "npy"])
+@pytest.mark.parametrize("array", OTHERS.values(), ids=OTHERS)
+def test_rows_of_every_type(array: Any, how: str, tmp_path: Path) -> None:
+    windows = {"window": 2, "stride": 1} if how == "npz of windows" else {}
+    np.save(tmp_path / "x.npy", array)
+    np.savez(tmp_path / "x.npz", data=array, number=np.arange(4))
+    if how == "arrays":
+        ds = ps.from_arrays(data=array)
+    else:
+        ds = ps.open(tmp_path / f"x.{how[:3]}", **windows)
+    for made in (ds, pickle.loads(pickle.dumps(ds))):
+        for i in range(len(made)):
+            row = made[i]["data"]
+            assert np.array_equal(row, array[i : i + 2] if windows else array[i])
+            assert row.dtype == array.dtype.newbyteorder("=")
+    batch = next(iter(ds.batch(3).loader()))
+    assert len(batch["data"]) == 3
+
+
+def test_a_single_value_has_no_rows(tmp_path: Path) -> None:
+    for dtype in ("<f4", ">f4", "U2"):
+        np.save(tmp_path / "x.npy", np.zeros((), dtype))
+        with pytest.raises(ValueError, match=r"x\.npy.*single value|single value.*x\.npy"):
+            ps.open(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("shape", [(50,), (50, 7), (50, 0), (50, 30, 200)])
+def test_batches_of_rows_are_those_of_numpy(
+    shape: tuple[int, ...], window: int | None, order: Any, tmp_path: Path
+) -> None:
+    array = np.random.default_rng(1).integers(-999, 999, shape).astype("f4", order)
+    np.save(tmp_path / "rows.npy", array)
+    ds = ps.open(tmp_path / "rows.npy", window=window, stride=2 if window else None)
+    wanted = array
+    if window:
+        wanted = np.stack([array[i : i + 3] for i in range(0, 48, 2)])
+    for loader in (
+        ds.batch(16).loader(threads=2),
+        ds.rename(data="x").batch(16).loader(threads=2),
+        ds.batch(16, collate="list").loader(threads=2),
+        ds.map(lambda sample: sample).batch(16).loader(threads=2),
+    ):
+        got = [batch.get("data", batch.get("x")) for batch in loader]
+        assert [len(rows) for rows in got] == [16] * (len(wanted) // 16) + [len(wanted) % 16]
+        assert np.array_equal(np.concatenate([np.stack(rows) for rows in got]), wanted)
+    shuffled = ds.shuffle(seed=4)
+    one = np.concatenate([b["data"] for b in shuffled.batch(9).loader(threads=1)])
+    two = np.concatenate([b["data"] for b in shuffled.batch(9).loader(threads=2)])
+    assert np.array_equal(one, two)
+    assert np.array_equal(one[5], shuffled[5]["data"])
 
 
 SHORTENED = """

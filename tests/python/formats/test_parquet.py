@@ -1,5 +1,6 @@
 """Parquet and Arrow files: values as pyarrow has them, and what bad files get."""
 
+import os
 import pickle
 import sys
 from decimal import Decimal
@@ -222,14 +223,13 @@ def test_types_that_samples_do_not_have_are_named(tmp_path: Path) -> None:
         {
             "when": pa.array([1, 2], pa.timestamp("ms")),
             "price": pa.array([Decimal("1.50"), Decimal("2.25")]),
-            "words": [["a"], ["b"]],
-            "table": [[[1], [2, 3]], []],
-            "counts": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+            "days": pa.array([[1], [2, 3]], pa.list_(pa.date32())),
+            "prices": pa.array([[("a", Decimal(1))], []], pa.map_(pa.string(), pa.decimal128(3))),
             "x": [1, 2],
         }
     )
     name = write(tmp_path / "x.parquet", what, "parquet")
-    kinds = {"price": "decimal", "words": "list<", "table": "list<", "counts": "map<"}
+    kinds = {"price": "decimal", "days": "list<", "prices": "map<"}
     for fields, column, kind in (
         (None, "when", "timestamp"),
         *(([name], name, kind) for name, kind in kinds.items()),
@@ -242,12 +242,38 @@ def test_types_that_samples_do_not_have_are_named(tmp_path: Path) -> None:
     assert next(iter(ds.batch(2).loader()))["price"].tolist() == [1.5, 2.25]
     assert ds[1]["when"] == 2
     assert ds[1]["x"].dtype == np.float32
-    with pytest.raises(
-        KeyError, match="no column 'y'; it has: when, price, words, table, counts, x"
-    ):
+    with pytest.raises(KeyError, match="no column 'y'; it has: when, price, days, prices, x"):
         ps.open(name, fields=["y"])
     with pytest.raises(PlanError, match="no such type"):
         ps.open(name, fields={"x": "number"})
+
+
+@pytest.mark.parametrize("format", ["parquet", "feather"])
+def test_other_lists_and_maps_are_pythons(format: str, tmp_path: Path) -> None:
+    pairs = pa.map_(pa.string(), pa.list_(pa.int32()))
+    what = pa.table(
+        {
+            "words": [["a", "é"], [], None, ["b", None]],
+            "bytes": [[b"x"], [b""], [], [b"y", b"z"]],
+            "nested": [[[1, 2], [3]], [[4]], [], [[5], []]],
+            "structs": [[{"x": 1, "y": "q"}]] * 4,
+            "map": pa.array([[("k", [1, 2])], [], [("l", [])], None], pairs),
+            "part": [{"tags": ["t"] * i} for i in range(4)],
+            "label": [1, 2, 3, 4],
+        }
+    )
+    ds = ps.open(write(tmp_path / f"x.{format}", what, format))
+    lists = ["words", "bytes", "nested", "structs", "map"]
+    for i, row in enumerate(what.to_pylist()):
+        sample = ds[i]
+        assert {name: sample[name] for name in lists} == {name: row[name] for name in lists}
+        assert sample["part.tags"] == row["part"]["tags"]
+    (batch,) = ds.shuffle(seed=1).batch(4).loader()
+    for at, label in enumerate(batch["label"]):
+        assert batch["nested"][at] == what["nested"].to_pylist()[label - 1]
+    again = pickle.loads(pickle.dumps(ds.select("words", "label")))
+    assert [sample["words"] for sample in again] == what["words"].to_pylist()
+    assert "values(words" in ds.explain()
 
 
 def test_pictures_in_structs(tmp_path: Path) -> None:
@@ -298,6 +324,16 @@ def test_damage_is_named_and_costs_its_group_only(tmp_path: Path) -> None:
             ps.open(name)
 
 
+@pytest.mark.parametrize("format", ["parquet", "feather", "arrow"])
+def test_a_name_that_is_no_text_is_damage(format: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{format}"
+    write(path, pa.table({"columnname": [1, 2], "b": [3, 4]}), format)
+    path.write_bytes(path.read_bytes().replace(b"columnname", b"column\xffame"))
+    with pytest.raises(ValueError, match=rf"corrupt.*x\.{format}") as caught:
+        ps.open(path)
+    assert type(caught.value) is ValueError
+
+
 def test_flipped_bytes_never_crash(tmp_path: Path) -> None:
     what = pa.table({"x": np.arange(200), "t": [f"row {i}" for i in range(200)]})
     for format in ("parquet", "feather", "arrow"):
@@ -322,6 +358,17 @@ def test_a_file_that_changes_while_in_use(tmp_path: Path) -> None:
     write(tmp_path / "x.parquet", table(10), "parquet")
     with pytest.raises(OSError, match="changed while it was in use"):
         ds[999]
+
+
+@pytest.mark.parametrize("format", ["parquet", "feather"])
+def test_a_file_that_shrinks_while_in_use(format: str, tmp_path: Path) -> None:
+    name = write(tmp_path / f"x.{format}", table(), format)
+    ds = ps.open(name, fields=["int64"])
+    os.truncate(name, os.path.getsize(name) // 3)
+    with pytest.raises((OSError, ValueError), match=rf"x\.{format}"):
+        ds[999]
+    with pytest.raises((OSError, ValueError), match=rf"x\.{format}"):
+        list(ds.batch(100).loader(threads=2))
 
 
 def test_what_does_not_fit_together(tmp_path: Path) -> None:

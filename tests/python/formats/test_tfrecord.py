@@ -238,7 +238,16 @@ def test_no_bytes_crash_the_parser(data: bytes) -> None:
         assert set(got) == set(wanted) if fields else isinstance(got, dict)
 
 
+def test_texts_of_numpy_are_encoded() -> None:
+    record = io.encode_example({"u": np.array(["a", "é"]), "s": np.array([b"x"])[0]})
+    assert plain(io.parse_example(record, {"u": "bytes[]"})["u"]) == [b"a", "é".encode()]
+    assert bytes(io.parse_example(record, {"s": "bytes"})["s"]) == b"x"
+
+
 def test_what_cannot_be_encoded_is_said() -> None:
+    for number in (2**63, np.uint64(2**64 - 1)):
+        with pytest.raises(ValueError, match=f"'id' has {number}, which is more than an int64"):
+            io.encode_example({"id": number})
     with pytest.raises(TypeError, match="'x' is neither"):
         io.encode_example({"x": object()})
     with pytest.raises(ValueError, match="'x' is an empty list"):

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,25 @@ def test_tokens_go_through_maps_and_other_collations(tmp_path: Path) -> None:
     assert renamed["ids"].shape == (9, 11)
 
 
+def test_documents_in_any_batch(tmp_path: Path) -> None:
+    tokens = np.random.default_rng(3).integers(0, 9, 5000)
+    path = write(tmp_path / "a.bin", tokens)
+    ds = ps.open(path, format="tokens", window=6, stride=4, documents=0, pad=-7).shuffle(seed=5)
+    samples = [ds[i] for i in range(len(ds))]
+    for collate in (None, {"tokens": "list"}, {"length": "list"}):
+        loader = ds.batch(64, collate=collate).loader(threads=2)
+        batches = list(loader)
+        for name in ("tokens", "length", "document"):
+            got = [row for batch in batches for row in batch[name]]
+            assert [np.asarray(row).tolist() for row in got] == [
+                np.asarray(sample[name]).tolist() for sample in samples
+            ]
+            assert list(batches[0]) == ["tokens", "length", "document"]
+    some = next(iter(ds.select("document", "tokens").rename(tokens="ids").batch(64).loader()))
+    assert list(some) == ["document", "ids"]
+    assert np.array_equal(some["ids"], [s["tokens"] for s in samples[:64]])
+
+
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.bin", range(10))
     with pytest.raises(ps.PlanError, match="window is the number of tokens"):
@@ -105,20 +125,25 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         ps.open(tmp_path, window=4)
     (tmp_path / "odd.bin").write_bytes(b"abc")
     with pytest.raises(ValueError, match=r"3 bytes.*odd\.bin"):
-        len(ps.open(tmp_path / "odd.bin", format="tokens", window=4))
+        ps.open(tmp_path / "odd.bin", format="tokens", window=4)
+    with pytest.raises(FileNotFoundError, match=r"none\.bin"):
+        ps.open(tmp_path / "none.bin", format="tokens", window=4)
     with pytest.raises(ValueError, match="must begin at 0"):
-        len(ps.open(path, format="tokens", window=4, documents=np.array([0, 99])))
+        ps.open(path, format="tokens", window=4, documents=np.array([0, 99]))
     with pytest.raises(ps.PlanError, match="there are 1 files, but documents for 2"):
         ps.open(path, format="tokens", window=4, documents=[[0], [0]])
 
 
-def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("signals_are_reset", [False, True])
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, signals_are_reset: bool) -> None:
     path = tmp_path / "shrinking.bin"
     np.arange(400_000, dtype="uint32").tofile(path)
     ds = ps.open(path, format="tokens", dtype="uint32", window=100)
-    loader = ds.shuffle(seed=1).batch(16).loader(threads=2)
+    loader = ds.shuffle(seed=1).batch(16).loader(threads=2, prefetch=1)
     batches = iter(loader)
     assert len(next(batches)["tokens"]) == 16
+    if signals_are_reset:  # as Lightning does
+        signal.signal(signal.SIGBUS, signal.SIG_DFL)
     os.truncate(path, 800_400)  # inside a page
     with pytest.raises(OSError, match=r"become shorter"):
         list(batches)

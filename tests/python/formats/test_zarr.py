@@ -152,6 +152,38 @@ def test_a_shards_index_may_be_at_either_end(location: str, tmp_path: Path) -> N
     assert_rows(ps.open(tmp_path / "x.zarr"), data=array)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "fill", "value"),
+    [
+        ("int8", -128, -128),
+        ("int8", -129, None),
+        ("int16", 32768, None),
+        ("int32", -9223372036857457809, None),  # was 0, unnoticed
+        ("int64", -(2**63), -(2**63)),
+        ("int64", 2**63, None),
+        ("uint64", 2**64 - 1, 2**64 - 1),
+        ("uint64", 2**64, None),
+        ("uint8", -1, None),
+        ("int32", 1.5, 1),
+        ("int32", 1e300, None),
+        ("uint16", -0.5, 0),
+        ("bool", 1, True),
+    ],
+)
+def test_a_fill_value_that_does_not_fit_its_type_is_an_error(
+    dtype: str, fill: Any, value: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.zarr"
+    zarr.create_array(store=str(path), shape=(4,), dtype=dtype, chunks=(2,), fill_value=0)
+    about = json.loads((path / "zarr.json").read_text())
+    (path / "zarr.json").write_text(json.dumps(about | {"fill_value": fill}))
+    if value is None:
+        with pytest.raises(ValueError, match="its fill value is wrong"):
+            ps.open(path)
+    else:
+        assert next(iter(ps.open(path)[3].values())) == value
+
+
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     ("dtype", "fill"),
@@ -443,6 +475,48 @@ def test_damaged_metadata_is_an_error_or_other_values_but_never_a_crash(
         file.write_bytes(whole[:cut])
         with pytest.raises(ValueError, match="the Zarr metadata is damaged"):
             ps.open(path)
+
+
+@pytest.mark.parametrize(
+    ("version", "old", "new"),
+    [
+        (3, '"chunk_key_encoding"', '"chunk_key_encodinG"'),
+        (3, '"default"', '"defaulT"'),
+        (3, '"separator": "/"', '"separator": "o"'),
+        (3, '"endian": "little"', '"endian": "littlE"'),
+        (3, '"fill_value"', '"fill_valuE"'),
+        (2, '"order": "C"', '"order": "c"'),
+        (2, '"dimension_separator": "."', '"dimension_separator": "/."'),
+    ],
+)
+def test_metadata_that_would_hide_chunks_or_mix_elements_up_is_an_error(
+    version: int, old: str, new: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "x.zarr", filled("i4", (8, 2)), chunks=(4, 2), zarr_format=version)
+    file = path / ("zarr.json" if version == 3 else ".zarray")
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match="the Zarr metadata is damaged"):
+        ps.open(path)
+
+
+def test_any_flipped_byte_of_a_member_of_a_zip_store_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "x.zarr.zip"
+    array = filled("i4", (8, 2))
+    store = zarr.storage.ZipStore(path, mode="w")
+    zarr.create_array(store, shape=(8, 2), dtype="i4", chunks=(4, 2), compressors=None)[...] = array
+    store.close()
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    for member in members:
+        first = member.header_offset + 30 + len(member.filename)
+        for at in range(first, first + member.file_size, 5):
+            damaged(path, at, 1 << at % 7)
+            with pytest.raises(ValueError, match="checksum"):
+                list(ps.open(path))
+            path.write_bytes(whole)
 
 
 def test_sizes_that_cannot_be(tmp_path: Path) -> None:

@@ -440,7 +440,7 @@ class TarIterator:
 
     def __iter__(self) -> TarIterator: ...
 
-    def __next__(self) -> dict[str, object]: ...
+    def __next__(self) -> dict[str, Any]: ...
 
     def findings(self) -> dict[str, int]:
         """What was passed over, damaged or missing so far."""
@@ -463,8 +463,10 @@ class ByteSource:
 def read_range(name: str, offset: int, size: int) -> bytes:
     """See penstock.io.read_range."""
 
-def curl() -> str:
-    """libcurl and what it was built with, with their versions."""
+def curl() -> tuple[str | None, str | None]:
+    """
+    libcurl and what it was built with, with their versions, or why there is none.
+    """
 
 class TFRecordIterator:
     """Records of TFRecord files, from front to back."""
@@ -563,10 +565,10 @@ class Leaf:
     """Records of one source."""
 
     @staticmethod
-    def open(names: Sequence[str], format: str, fields: Sequence[str], checksums: bool, verify: bool = True, mmap: bool = False) -> Leaf: ...
+    def open(names: Sequence[str], format: str, fields: Sequence[str], checksums: bool, verify: bool, mmap: bool, max_member: int) -> Leaf: ...
 
     @staticmethod
-    def open_tokens(names: Sequence[str], dtype: str, window: int, stride: int, documents: Sequence[Sequence[int]]) -> Leaf: ...
+    def open_tokens(names: Sequence[str], dtype: str, window: int, stride: int, documents: Sequence[Sequence[int]], pad: int) -> Leaf: ...
 
     @staticmethod
     def open_npy(path: str, window: int = 0, stride: int = 1) -> Leaf: ...
@@ -588,6 +590,12 @@ class Leaf:
 
     @property
     def fields(self) -> list[str]: ...
+
+    @property
+    def placeable(self) -> list[tuple[int, str, list[int]]]:
+        """
+        (number of the field, dtype, shape) of those that may go straight into a batch.
+        """
 
     @property
     def digest(self) -> int: ...
@@ -703,7 +711,7 @@ class DataRun:
 def batches_of(rank: int, world: int, batch: int, ends: str, length: int | None, start: int) -> int | None:
     """How many batches a rank has; None: endless."""
 
-def add_video_step(plan: RowPlan, field: str, request: ImageRequest, frames: int, sampling: str, stride: int, ordinal: int, stream: int, threads: int, numbers: str, damaged: str, finish: tuple[int, str, str, Sequence[float], Sequence[float]] | None) -> None:
+def add_video_step(plan: RowPlan, field: str, request: ImageRequest, frames: int, sampling: str, stride: int, ordinal: int, stream: int, threads: int, keep_index: bool, numbers: str, damaged: str, finish: tuple[int, str, str, Sequence[float], Sequence[float]] | None) -> None:
     """Frames of a clip; see penstock.data.Dataset.decode_video."""
 
 def add_audio_step(plan: RowPlan, field: str, options: AudioOptions, random_start: bool, ordinal: int, rate: str) -> None:

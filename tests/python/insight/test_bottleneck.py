@@ -141,6 +141,19 @@ def test_two_calls_that_wait_for_one_another_want_one_core():
     assert bottleneck([*stages, sink(9.0, **times)], cores=2).kind == "gil"
 
 
+def test_calls_that_wait_for_a_loop_that_has_the_gil():
+    op = replace(stage("op", 2.5, blocked=3.9), gil_wait=6.7)
+    stages = [stage("src", 0.1, blocked=9.8), op]
+    times = {"python_cpu": 2.5, "process_cpu": 9.9}
+    for concurrency in (1, 2):
+        slow = [stages[0], replace(op, concurrency=concurrency)]
+        found = bottleneck([*slow, sink(0.6, **times)], cores=2)
+        assert (found.kind, found.stage) == ("gil", "op")
+        assert "your loop has it" in found.reason
+    busy = sink(0.6, python_delay=20.0, **times)  # there is no core, for the GIL neither
+    assert bottleneck([*stages, busy], cores=2).kind != "gil"
+
+
 def test_memory_that_is_spent():
     stages = [stage("admit", 0.1, blocked=9.0), stage("read", 5.0, waiting=4.0, python=False)]
     assert bottleneck([*stages, sink(9.0)], memory_waits=6.0).kind == "memory"
@@ -359,3 +372,16 @@ def test_a_native_stage_is_not_called_python():
     with pipeline.auto_stop():
         list(pipeline)
     assert [one.python for one in pipeline.stats()[:-1]] == [True, False]
+
+
+@pytest.mark.parametrize("queue_class", [None, AsyncQueue])
+def test_no_queue_holds_more_than_it_may(queue_class):
+    builder = PipelineBuilder().add_source(range(60)).pipe(str, concurrency=4)
+    builder = builder.pipe(len, concurrency=4).add_sink(2)
+    pipeline = builder.build(num_threads=4, queue_class=queue_class)
+    with pipeline.auto_stop():
+        for _ in pipeline:
+            time.sleep(0.002)  # all of them are full, and finished items wait for room
+    stages = pipeline.stats()[:-1]
+    assert all(one.queue_mean <= one.queue_capacity for one in stages)
+    assert stages[-1].queue_mean > 1

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import penstock as ps
 import pytest
+from penstock.dataloader import CacheDataLoader
 from penstock.insight import progress
 from penstock.insight._progress import _size
 from penstock.pipeline import PipelineBuilder
@@ -178,3 +179,16 @@ def test_an_iterator_that_is_kept_after_a_break_ends_with_the_program():
 )
 def test_samples_of_a_batch(batch, batch_size, size):
     assert _size(batch, batch_size) == size
+
+
+def test_what_comes_from_memory_without_end_has_no_total():
+    loader = ps.from_list(range(8)).batch(2).loader()
+    console = terminal()
+    batches = progress(CacheDataLoader(loader, 2, 3), console=console)
+    for _ in range(9):
+        next(batches)
+    batches.close()
+    assert "9/?" in text(console)
+    console = terminal()
+    list(progress(CacheDataLoader(loader, 2, 3, stop_after=5), console=console))
+    assert "5/5" in text(console)

@@ -4,13 +4,15 @@ import html
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import penstock as ps
 import pytest
 from penstock import io
 from penstock.data._history import History, join
-from penstock.insight import bottleneck, headspace, report
+from penstock.insight import headspace, report
+from penstock.insight._bottleneck import judge
 from penstock.insight._charts import readiness
 from penstock.pipeline import PipelineBuilder
 
@@ -68,9 +70,8 @@ def test_the_page_of_a_loader_has_everything(loader, tmp_path):
         assert words in page.words
     # Headspace has the first word.
     assert page.words.index("A perfect loader would save") < page.words.index("The flow")
-    assert page.words.index("A perfect loader") < page.words.index(
-        bottleneck(loader.stats()).reason
-    )
+    reason = judge(loader.stats()["stages"], found.wait / found.real).reason
+    assert page.words.index("A perfect loader") < page.words.index(reason)
     assert "from_list[9]" in page.words or "sample" in page.words
 
 
@@ -82,13 +83,42 @@ def test_loader_report_is_the_same_page(loader, tmp_path):
 
 
 def test_the_page_of_a_pipeline(tmp_path):
-    pipeline = PipelineBuilder().add_source(range(9)).pipe(str, name="<b>").add_sink(2)
+    builder = PipelineBuilder().add_source(range(9)).pipe(str, name="<b>")
+    pipeline = builder.pipe(len, name="x" * 40).add_sink(2)
     pipeline = pipeline.build(num_threads=1)
     with pipeline.auto_stop():
         list(pipeline)
     report(str(tmp_path / "report.html"), pipeline)
     page = Page((tmp_path / "report.html").read_text())
     assert "<b>" in page.words  # names are escaped
+    assert "xxx…" in page.words  # and cut, in the drawing
+    assert "x" * 40 in page.words
+
+
+def test_the_waits_of_a_page_with_headspace_are_those_of_its_steps(tmp_path):
+    pipeline = PipelineBuilder().add_source(range(50)).add_sink(8).build(num_threads=1)
+    with pipeline.auto_stop():
+        for _ in pipeline:
+            time.sleep(0.002)  # it hardly ever waits
+    found = headspace(list(range(9)), lambda batch: time.sleep(0.001), batches=8, phases=2)
+    found = replace(found, real=0.020, wait=0.010)
+    report(str(tmp_path / "report.html"), pipeline, headspace=found)
+    words = Page((tmp_path / "report.html").read_text()).words
+    assert "The consumer waited 50% of the time" in words
+    assert "The data keeps up" not in words
+
+
+def test_the_flow_shows_rows_and_how_busy_a_stage_is(loader, tmp_path):
+    for _ in loader:
+        pass
+    loader.report(str(tmp_path / "report.html"))
+    text = (tmp_path / "report.html").read_text()
+    words = Page(text).words
+    assert " tasks/s, " in words  # a batch is many
+    assert "tasks/s" in str(loader)
+    for colour in ("work", "wait", "blocked"):
+        assert f'class="key {colour}"' in text
+    assert text.count("fill-opacity=") == len(loader.stats()["stages"]) - 1
 
 
 def test_before_anything_has_run_there_is_nothing_to_report(loader, tmp_path):

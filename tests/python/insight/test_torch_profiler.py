@@ -7,7 +7,7 @@ import time
 import penstock as ps
 import pytest
 from penstock import _torch_range
-from penstock.pipeline import PipelineBuilder
+from penstock.pipeline import AsyncQueue, PipelineBuilder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -34,14 +34,19 @@ def test_waiting_for_a_loader_is_a_range():
     assert sum(one.cpu_time_total for one in found) > 5_000  # of 240 ms of work
 
 
-def test_waiting_for_a_pipeline_is_a_range():
+class QueueOfMyOwn(AsyncQueue):
+    """Moves a pipeline to an event loop."""
+
+
+@pytest.mark.parametrize("options", [{}, {"queue_class": QueueOfMyOwn}], ids=["native", "loop"])
+def test_waiting_for_a_pipeline_is_a_range(options):
     def run():
         pipeline = (
             PipelineBuilder()
             .add_source(range(5))
             .pipe(lambda x: time.sleep(0.03) or x)
             .add_sink(1)
-            .build(num_threads=1)
+            .build(num_threads=1, **options)
         )
         with pipeline.auto_stop():
             assert len(list(pipeline)) == 5

@@ -212,6 +212,20 @@ def test_the_oldest_slices_go_when_there_are_too_many(tmp_path):
     assert json.loads((tmp_path / "trace.json").read_text())["otherData"]["lost"] > 0
 
 
+@pytest.mark.parametrize("sink", [8, 700])
+@pytest.mark.parametrize("count", [2048, 2049])
+def test_every_item_of_a_quick_pipeline_arrives_in_the_trace(tmp_path, count, sink):
+    pipeline = PipelineBuilder().add_source(range(count)).pipe(abs, name="op").add_sink(sink)
+    with trace(tmp_path / "trace.json"):
+        run(pipeline.build(num_threads=1))
+    seen = Trace(tmp_path / "trace.json")
+    positions = [one["args"]["position"] for one in seen.named("op")]
+    assert sorted(positions) == sorted(set(positions))
+    assert sum(one["args"]["items"] for one in seen.named("op")) == count
+    taken = sum(one["args"]["items"] for one in seen.named("get_item"))
+    assert taken in (count, count + 1)  # the mark of the end is taken, too
+
+
 def test_start_and_stop_while_it_runs(tmp_path):
     ends = threading.Event()
 
@@ -233,6 +247,8 @@ def test_start_and_stop_while_it_runs(tmp_path):
 def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(ValueError, match="slices is 0"):
         trace(tmp_path / "trace.json", slices=0)
+    with pytest.raises(ValueError, match="slices is 1152921504606846976; give 1 to"):
+        trace(tmp_path / "trace.json", slices=2**60).start()
     with pytest.raises(RuntimeError, match="not started"):
         trace(tmp_path / "trace.json").stop()
     with pytest.raises(TypeError, match="slices"):

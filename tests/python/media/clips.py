@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -15,10 +16,11 @@ WIDTH, HEIGHT, COUNT = 98, 74, 48
 _X264 = "-c:v libx264 -preset veryfast -pix_fmt yuv420p"
 _X265 = "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params log-level=error"
 _OPEN = "open-gop=1:keyint=12:min-keyint=4:bframes=3:b-pyramid=normal:b-adapt=0:scenecut=0"
+_STRICT = "open-gop=1:keyint=20:bframes=3:b-pyramid=strict:b-adapt=0:bluray-compat=1"
 _VPX = "-g 15 -auto-alt-ref 1 -lag-in-frames 12 -cpu-used 8 -b:v 100k -pix_fmt yuv420p"
 _VFR = "-vf select='not(mod(n\\,3))+not(mod(n\\,7))' -fps_mode vfr"
 
-# How clips are made. Of "<name": from another one, without encoding it again.
+# How clips are made. Of "<name options | options": from another one, without encoding it again.
 CLIPS = {
     "h264.mp4": f"{_X264} -g 15 -bf 3",
     "h264.avi": f"{_X264} -g 15 -bf 2",
@@ -29,12 +31,18 @@ CLIPS = {
     "open_gop.mp4": f"{_X264} -x264-params {_OPEN}",
     "open_gop.mkv": f"{_X264} -x264-params {_OPEN}",
     "open_gop.ts": f"{_X264} -x264-params {_OPEN}",
+    # A decoder that begins inside of it complains of pictures that it has not seen.
+    "strict_pyramid.mp4": f"{_X264} -x264-params {_STRICT}",
     "begins_in_open_gop.mkv": "<open_gop.mkv -ss 0.8",
     "begins_in_open_gop.ts": "<open_gop.ts -ss 0.8",
     "edit_list.mp4": "<h264.mp4 -ss 0.9",
     "edit_list_open_gop.mp4": "<open_gop.mp4 -ss 0.9",
+    "late.mp4": "<open_gop.mp4 -itsoffset 1.5",
+    "hevc_edit_list.mp4": "<hevc_open_gop.mp4 -ss 0.9",
     "vfr.mp4": f"{_VFR} {_X264} -g 15 -bf 2",
     "vfr.mkv": f"{_VFR} {_X264} -g 15 -bf 2",
+    "hevc_vfr.mp4": f"{_VFR} {_X265}:keyint=15:bframes=3",
+    "vp9_vfr.webm": f"{_VFR} -c:v libvpx-vp9 {_VPX}",
     "interlaced.ts": f"-vf scale=96:64 {_X264} -flags +ildct+ilme -x264-params tff=1:keyint=15",
     "444.mp4": "-c:v libx264 -preset veryfast -pix_fmt yuv444p -g 15",
     "hevc.mp4": f"{_X265}:keyint=15:open-gop=0:bframes=3",
@@ -52,12 +60,27 @@ CLIPS = {
     "mpeg4.mp4": "-c:v mpeg4 -g 12 -bf 2",
     "mpeg4.avi": "-c:v mpeg4 -g 12 -bf 2",
     "packed.avi": "-c:v libxvid -g 12 -bf 2",
+    "mpeg1.mp4": "-c:v mpeg1video -g 12 -bf 2",
     "mpeg2.ts": "-c:v mpeg2video -g 12 -bf 2",
     "mpeg2.mpg": "-c:v mpeg2video -g 12 -bf 2",
     "mjpeg.avi": "-c:v mjpeg -pix_fmt yuvj420p",
     "mjpeg.mov": "-c:v mjpeg -pix_fmt yuvj422p",
+    # Every packet is called a key frame, and is none.
+    "h263.avi": "-vf scale=128:96 -c:v h263 -g 12",
+    "gif.mkv": "-c:v gif -pix_fmt rgb8",
+    # Its times jump, though its pictures never change places.
+    "theora.ogg": "-c:v libtheora -g 12",
+    "theora_cut.ogg": "<theora.ogg -ss 0.9",
     "prores.mov": "-c:v prores_ks -pix_fmt yuv422p10le",
     "alpha.mov": "-c:v qtrle -pix_fmt argb",
+    # Times of packets in the place of those of pictures.
+    "untrue_h264.mp4": "<h264.mp4 | -bsf:v setts=pts=DTS",
+    "untrue_h264.mkv": "<open_gop.mp4 | -bsf:v setts=pts=DTS",
+    "untrue_raw.mp4": "<h264.h264",
+    "untrue_hevc.mp4": "<hevc.mp4 | -bsf:v setts=pts=DTS",
+    "untrue_mpeg4.mkv": "<mpeg4.mp4 | -bsf:v setts=pts=DTS",
+    "untrue_mpeg2.mkv": "<mpeg2.ts | -bsf:v setts=pts=DTS",
+    "untrue_packed.mp4": "<packed.avi -fflags +genpts",
 }
 
 
@@ -84,8 +107,9 @@ class Clips:
         if not path.exists():
             how = CLIPS[name]
             if how.startswith("<"):
-                before, *cut = how[1:].split()
-                ffmpeg(*cut, "-i", self(before), "-c", "copy", str(path))
+                begin, _, end = how[1:].partition("|")
+                before, *cut = begin.split()
+                ffmpeg(*cut, "-i", self(before), "-c", "copy", *end.split(), str(path))
             else:
                 ffmpeg(*source(), "-frames:v", str(COUNT), *how.replace("'", "").split(), str(path))
         return str(path)
@@ -95,6 +119,16 @@ class Clips:
         if not path.exists():
             ffmpeg(*arguments, "-frames:v", str(frames), str(path))
         return str(path)
+
+
+def patched(data: bytes, box: bytes, at: int, words: list[int]) -> bytes:
+    """With other 32-bit words, `at` bytes behind the name of each box of this kind."""
+    assert box in data
+    made, begin = bytearray(data), data.find(box)
+    while begin >= 0:
+        struct.pack_into(f">{len(words)}I", made, begin + 4 + at, *words)
+        begin = data.find(box, begin + 4)
+    return bytes(made)
 
 
 @functools.lru_cache(maxsize=64)

@@ -23,8 +23,9 @@ def test_whole_and_parts_are_those_of_a_full_decode(name: str, sounds: Sounds) -
         part = io.load_audio(path if k % 2 else data, start, length)
         expected = whole[:, round(start * rate) : round((start + length) * rate)]
         assert np.array_equal(part, expected), (start, length)
-    rest = io.load_audio(path, start=1.7)
-    assert np.array_equal(rest, whole[:, round(1.7 * rate) :])
+    for start in (1.7, (whole.shape[1] - 1) / rate):
+        rest = io.load_audio(path, start)
+        assert np.array_equal(rest, whole[:, round(start * rate) :])
 
 
 WINDOWS = ("s16.wav", "lossless.flac", "variable.mp3", "aac.m4a", "opus.opus", "vorbis.ogg")
@@ -132,14 +133,31 @@ def test_resampled_and_mixed_flac_is_that_of_ffmpegs_decoder(
             assert np.array_equal(got, expected), (rate, mixed, dtype, start)
 
 
+@pytest.mark.parametrize("name", ["half.wav", "half.flac", "half.mp3"])
+def test_a_part_that_begins_between_two_samples_is_rounded_as_by_python(
+    name: str, sounds: Sounds, tmp_path: Path
+) -> None:
+    path = str(tmp_path / name)
+    ffmpeg("-i", sounds("s16.wav"), "-ar", "11025", path)
+    whole = io.load_audio(path)
+    for start in (0.02, 0.1, 0.3, 0.5, 0.7):  # times 11025: 220.5, 1102.5, ...
+        part = io.load_audio(path, start, 0.2)
+        assert np.array_equal(part, whole[:, round(start * 11025) : round((start + 0.2) * 11025)])
+
+
 def test_damage_in_flac_is_counted(sounds: Sounds) -> None:
     data = bytearray(Path(sounds("lossless.flac")).read_bytes())
     for at in range(50_000, 50_040):
         data[at] ^= 0x5A
     got = io.load_audio(bytes(data))
     assert got.damaged > 0
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match=r"at \d\.\d+ s: .*damaged") as raised:
         io.load_audio(bytes(data), strict=True)
+    when = float(str(raised.value).split("at ")[1].split()[0])
+    whole = io.load_audio(sounds("lossless.flac"))
+    count = min(got.shape[1], whole.shape[1])
+    wrong = np.flatnonzero((got[:, :count] != whole[:, :count]).any(0))
+    assert abs(when - wrong[0] / 44100) < 0.2
 
 
 def test_info_says_what_the_sound_is(sounds: Sounds) -> None:
@@ -168,15 +186,38 @@ def test_channels_are_mixed_or_chosen(sounds: Sounds) -> None:
         io.load_audio(path, channels=[2])
 
 
-def test_another_rate_keeps_the_sound(sounds: Sounds) -> None:
+def test_another_rate_is_what_libswresample_makes_of_it(sounds: Sounds) -> None:
     path = sounds("float.wav")
-    low = io.load_audio(path, sample_rate=16000, channels=1)
+    low = io.load_audio(path, sample_rate=16000)
     assert low.sample_rate == 16000
-    assert low.shape == (1, SECONDS * 16000)
-    # A tone of 1 kHz stays one: the same as computed, away from the ends.
+    assert low.shape == (2, SECONDS * 16000)
+    expected = decoded(path, 2, "-ar", "16000")
+    count = min(expected.shape[1], low.shape[1])  # the tool ends where its filter does
+    assert low.shape[1] - count < 32
+    assert np.abs(low[:, :count] - expected[:, :count]).max() < 1e-5
+    mono = io.load_audio(path, sample_rate=16000, channels=1)
+    assert np.abs(mono[0] - low.mean(0)).max() < 1e-5
     part = io.load_audio(path, start=1, duration=0.5, sample_rate=16000)
     assert part.shape == (2, 8000)
-    assert np.abs(part).max() < 1
+    # The same as in the whole, away from the ends, where the filter sees what is around.
+    assert np.abs(part[:, 100:-100] - low[:, 16100:23900]).max() < 1e-4
+
+
+def test_more_channels_are_mixed_by_the_usual_weights(tmp_path: Path) -> None:
+    path = str(tmp_path / "six.wav")
+    noise = "anoisesrc=d=0.4:r=16000:a=0.5:seed={}"
+    inputs = [one for seed in range(6) for one in ("-f", "lavfi", "-i", noise.format(seed))]
+    joined = "join=inputs=6:channel_layout=5.1"
+    ffmpeg(*inputs, "-filter_complex", joined, "-c:a", "pcm_f32le", path)
+    six = io.load_audio(path)
+    assert six.shape == (6, 6400)
+    for channels, layout in ((1, "mono"), (2, "stereo")):
+        scaled = f"aresample=ochl={layout}:rematrix_maxval=1"
+        expected = decoded(path, channels, "-af", scaled)
+        got = io.load_audio(path, channels=channels)
+        assert np.abs(got - expected).max() < 1e-6
+        assert np.abs(got).max() <= np.abs(six).max()
+    assert np.array_equal(io.load_audio(path, channels=[4, 0]), six[[4, 0]])
 
 
 def test_inexact_parts_are_in_the_right_place(sounds: Sounds) -> None:
@@ -189,11 +230,25 @@ def test_inexact_parts_are_in_the_right_place(sounds: Sounds) -> None:
         assert np.corrcoef(part[0], expected[0])[0, 1] > 0.98
 
 
+def test_a_packet_that_gives_nothing_does_not_shorten_parts() -> None:
+    # The decoder passes over the third of its four packets without a word.
+    data = (Path(__file__).parents[3] / "fuzz/corpus/sound/silent_packet.mp3").read_bytes()
+    whole = io.load_audio(data)
+    assert (whole.shape, whole.damaged) == ((1, 1728), 0)
+    assert np.array_equal(io.load_audio(data, 0.05, 0.1), whole[:, 400:1200])
+
+
 def test_what_cannot_be_is_refused(sounds: Sounds) -> None:
     path = sounds("s16.wav")
     with pytest.raises(IndexError, match="ends before"):
         io.load_audio(path, start=1000)
-    for options in ({"start": -1}, {"duration": 0}, {"channels": 0}, {"dtype": "float64"}):
+    for options in (
+        {"start": -1},
+        {"duration": 0},
+        {"channels": 0},
+        {"dtype": "float64"},
+        {"stream": -2},
+    ):
         with pytest.raises(ValueError):  # noqa: PT011
             io.load_audio(path, **options)  # type: ignore[arg-type]
 

@@ -1,6 +1,8 @@
 """Damaged files: typed errors that name frame and time, partial results, and no leak."""
 
 import contextlib
+import ctypes
+import os
 import random
 import resource
 from pathlib import Path
@@ -94,6 +96,9 @@ def test_damage_is_named_and_strict_raises(whole: bytes, clips: Clips) -> None:
             found += 1
             with pytest.raises(ValueError, match="damaged"):
                 io.load_video(bytes(data), strict=True)
+            loop = iter(io.Video(bytes(data), strict=True))
+            with pytest.raises(ValueError, match=r"frame \d+ or one near it is damaged"):
+                list(zip(loop, range(frames.damaged[0] + 1), strict=False))
     assert found > 3
     # Bytes that happen to decode are beyond anybody's knowledge.
     assert wrong > 40
@@ -120,21 +125,45 @@ def test_absurd_dimensions_are_refused(clips: Clips) -> None:
         io.Video(clips("h264.mp4"), max_pixels=1000)
 
 
-def test_ten_thousand_failing_opens_leak_nothing(whole: bytes) -> None:
+class _MallInfo(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def _allocated() -> int:
+    """Bytes that the C library has handed out and not got back."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = _MallInfo
+    now = mallinfo2()
+    return int(now.uordblks + now.hblkhd)
+
+
+def test_ten_thousand_failing_opens_leak_nothing(whole: bytes, tmp_path: Path) -> None:
     bad = [b"", b"nonsense" * 20, whole[:200], b"RIFF\x20\0\0\0WAVEfmt " + bytes(60)]
     cut = whole[: len(whole) // 3]
+    files = [tmp_path / str(i) for i in range(4)]
+    for file, data in zip(files, bad, strict=True):
+        file.write_bytes(data)
 
     def open_many(count: int) -> None:
         for i in range(count):
             with contextlib.suppress(ValueError):
-                io.Video(bad[i % 3], max_pixels=1 << 16)
+                io.Video(bad[i % 3] if i % 2 else files[i % 3], max_pixels=1 << 16)
             with contextlib.suppress(ValueError):
-                io.load_audio(bad[i % 4])
+                io.load_audio(bad[i % 4] if i % 2 else files[i % 4])
             if i % 100 == 0:
                 with contextlib.suppress(ValueError):
                     io.load_video(cut)
 
     open_many(400)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before, bytes_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _allocated()
+    descriptors = len(os.listdir("/proc/self/fd"))
     open_many(5000)  # two in each turn
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert _allocated() - bytes_before < 200_000  # 20 bytes for each
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kilobytes

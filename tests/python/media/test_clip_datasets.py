@@ -41,6 +41,8 @@ def test_frames_of_tar_members_go_into_batches(shard: str, clips: Clips) -> None
             assert np.array_equal(row, io.sample_video(path, 4, size=(40, 48)))
             seen.append(int(label))
     assert seen == list(range(8))
+    raw = ps.open(shard)[1]["mp4"]  # a member as it is
+    assert np.array_equal(io.sample_video(raw, indices=[7])[0], decoded(clips(NAMES[1]))[7])
 
 
 def test_layout_and_type_are_those_of_the_batch(shard: str) -> None:
@@ -91,6 +93,36 @@ def test_names_of_files_and_samples_alone(clips: Clips) -> None:
     assert np.array_equal(sample["video"], decoded(clips(NAMES[1]))[[12, 36]])
 
 
+def test_the_index_of_files_is_kept_on_request(
+    clips: Clips, shard: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    names = ["open_gop.mkv", "vp9.webm"]
+    for name in names:
+        (tmp_path / name).write_bytes(Path(clips(name)).read_bytes())
+    items = [{"video": str(tmp_path / name)} for name in names * 3]
+    ds = ps.from_list(items).decode_video("video", num_frames=2, size=(16, 16), keep_index=True)
+    kept = [tmp_path / f"{name}.psidx" for name in names]
+    plain = ps.from_list(items).decode_video("video", num_frames=2, size=(16, 16))
+    expected = np.concatenate([batch["video"] for batch in plain.batch(3).loader()])
+    assert not any(file.exists() for file in kept)
+    for _ in range(2):  # made by two threads at once, then read
+        got = np.concatenate([batch["video"] for batch in ds.batch(3).loader(threads=2)])
+        assert np.array_equal(got, expected)
+        assert all(file.exists() for file in kept)
+    kept[0].write_bytes(kept[1].read_bytes())
+    with pytest.raises(ValueError, match="index of frames"):  # so it is looked at
+        list(ds.batch(3).loader())
+    # The bytes of a member have no place of their own.
+    before = {file.name for file in Path(shard).parent.iterdir()}
+    members = ps.open(shard).select("mp4").decode_video(num_frames=2, keep_index=True)
+    assert members[0]["mp4"].shape[0] == 2
+    assert {file.name for file in Path(shard).parent.iterdir()} == before
+    assert not (tmp_path / "cache" / "penstock" / "index").exists()
+    with pytest.raises(ps.PlanError, match="keep_index"):
+        ds.decode_video("video", keep_index="refresh")  # type: ignore[arg-type]
+
+
 def test_bad_clips_fail_with_their_names(clips: Clips) -> None:
     good = Path(clips("h264.mp4")).read_bytes()
     items = [{"video": good}, {"video": b"nonsense" * 50}, {"video": good}]
@@ -112,6 +144,7 @@ def test_arguments_are_checked_when_they_are_given(shard: str) -> None:
         {"crop": "random_resized"},
         {"field": "avi"},
         {"seed": 3},
+        {"stream": -2},
     ):
         with pytest.raises(ps.PlanError):
             ds.decode_video(**options)

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import penstock as ps
 import pytest
 from clips import Clips, decoded, ffmpeg, source
+from numpy.typing import NDArray
 from penstock import io
 from servers import NGINX, nginx
 from sounds import Sounds
@@ -35,20 +37,58 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(port, root, folder / "access.log")
 
 
-@pytest.mark.parametrize("front", [True, False])
+@pytest.fixture(scope="module")
+def long(served: Served, clips: Clips) -> dict[str, Path]:
+    """Ten seconds of large frames: tables in front, tables at the end, none."""
+    front = served.root / "front.mp4"
+    form = ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "8", "-pix_fmt", "yuv420p"]
+    made = ["-frames:v", "300", *form, "-g", "30", "-movflags", "+faststart"]
+    ffmpeg(*source(320, 240), *made, str(front))
+    others = [served.root / name for name in ("back.mp4", "long.mkv")]
+    for other in others:
+        ffmpeg("-i", str(front), "-c", "copy", str(other))
+    assert front.stat().st_size > 8 << 20
+    return {path.name: path for path in (front, *others)}
+
+
+@pytest.fixture(scope="module")
+def expected(long: dict[str, Path]) -> NDArray[np.uint8]:
+    return decoded(str(long["front.mp4"]), 320, 240)[[5, 150]]
+
+
+@pytest.mark.parametrize("name", ["front.mp4", "back.mp4"])
 def test_a_few_frames_of_a_long_clip_cost_a_part_of_it(
-    front: bool, served: Served, clips: Clips
+    name: str, served: Served, long: dict[str, Path], expected: NDArray[np.uint8]
 ) -> None:
-    name = "front.mp4" if front else "back.mp4"
-    path = served.root / name
-    lossless = ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "8", "-pix_fmt", "yuv420p"]
-    tables = ["-movflags", "+faststart"] if front else []
-    ffmpeg(*source(320, 240), "-frames:v", "300", *lossless, "-g", "30", *tables, str(path))
-    size = path.stat().st_size
-    assert size > 8 << 20
     got = io.sample_video(served.url(name), indices=[5, 150])
-    assert np.array_equal(got, decoded(str(path), 320, 240)[[5, 150]])
-    assert 0 < served.sent(name) < size // 2
+    assert np.array_equal(got, expected)
+    assert 0 < served.sent(name) < long[name].stat().st_size // 2
+
+
+def test_names_in_datasets_may_be_urls(served: Served, long: dict[str, Path]) -> None:
+    items = [{"video": served.url("front.mp4")}] * 2
+    ds = ps.from_list(items).decode_video("video", num_frames=2, size=(24, 32))
+    batch = next(iter(ds.batch(2).loader(threads=2)))
+    there = io.sample_video(long["front.mp4"], 2, size=(24, 32))
+    assert np.array_equal(batch["video"], np.stack([there, there]))
+
+
+def test_a_kept_index_saves_reading_a_container_without_tables(
+    served: Served,
+    long: dict[str, Path],
+    expected: NDArray[np.uint8],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    url, size = served.url("long.mkv"), long["long.mkv"].stat().st_size
+    first = io.sample_video(url, indices=[5, 150], keep_index=True)
+    assert np.array_equal(first, expected)
+    once = served.sent("long.mkv")
+    assert once >= size  # there was no other way to find the frames
+    again = io.sample_video(url, indices=[5, 150], keep_index=True)
+    assert np.array_equal(again, expected)
+    assert served.sent("long.mkv") - once < size // 2
 
 
 def test_a_second_of_a_wav_costs_its_own_bytes(served: Served, sounds: Sounds) -> None:

@@ -1,12 +1,13 @@
 """Every frame of every clip is the one that a decode from the beginning gives."""
 
 import contextlib
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from clips import CLIPS, COUNT, HEIGHT, WIDTH, Clips, decoded, ffmpeg
+from clips import CLIPS, COUNT, HEIGHT, WIDTH, Clips, decoded, ffmpeg, patched, source
 from penstock import io
 
 
@@ -25,8 +26,32 @@ def test_every_index_is_the_frame_of_a_linear_decode(name: str, clips: Clips) ->
     mixed = [len(video) - 1, 0, len(video) // 2, 0, 3]
     assert np.array_equal(video[mixed], expected[mixed])
     assert np.array_equal(video[20:2:-5], expected[20:2:-5])
-    if name not in ("h264.h264", "h264.avi"):  # their times are not in the file
+    if name not in ("h264.h264", "h264.avi", "theora_cut.ogg"):  # their times are not in the file
         assert np.all(np.diff(video.times) > 0)
+
+
+def test_edit_lists_hold_whatever_the_decoder_makes_of_them(clips: Clips) -> None:
+    # FFmpeg 5.1 shows all pictures of AV1, from the key frame before the first one on.
+    path = clips.make("edit_list_av1.mp4", "-ss", "0.9", "-i", clips("av1.mp4"), "-c", "copy")
+    video = io.Video(path)
+    assert len(video) == COUNT - 27
+    expected = decoded(clips("av1.mp4"))[27:]
+    assert np.array_equal(io.load_video(path), expected)
+    for frame, other in zip(video, expected, strict=True):
+        assert np.array_equal(frame, other)
+
+
+@pytest.mark.parametrize("form", ["ts", "h264", "flv"])
+def test_what_a_stream_shows_before_it_has_recovered_is_no_frame(form: str, clips: Clips) -> None:
+    refresh = "-c:v libx264 -preset veryfast -x264-params intra-refresh=1:keyint=15:bframes=2"
+    whole = clips.make("refresh.ts", *source(), *refresh.split())
+    path = clips.make(f"begins_in_refresh.{form}", "-ss", "0.37", "-i", whole, "-c", "copy")
+    expected = decoded(path)
+    video = io.Video(path)
+    assert COUNT / 4 < len(video) == len(expected) < COUNT - 15
+    for i in reversed(range(len(video))):
+        assert np.array_equal(video[i], expected[i]), f"frame {i}"
+    assert np.array_equal(io.load_video(path), expected)
 
 
 @pytest.mark.parametrize("name", ["h264.mp4", "open_gop.mkv", "vp9.webm", "begins_in_open_gop.ts"])
@@ -154,16 +179,24 @@ def test_matrix_and_range_give_the_colour_back(
         assert np.abs(frames.astype(int) - np.array(colour)).max() <= 3
 
 
-def test_rotation_is_applied_on_request(clips: Clips, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("angle", "turns"), [(90, 3), (180, 2), (270, 1)])
+def test_rotation_is_applied_on_request(
+    angle: int, turns: int, clips: Clips, tmp_path: Path
+) -> None:
     turned = str(tmp_path / "turned.mp4")
-    ffmpeg("-i", clips("h264.mp4"), "-c", "copy", "-metadata:s:v", "rotate=90", turned)
+    cos, sin = {90: (0, 1), 180: (-1, 0), 270: (0, -1)}[angle]
+    matrix = [cos << 16, sin << 16, 0, -sin << 16, cos << 16, 0]
+    data = patched(Path(clips("h264.mp4")).read_bytes(), b"tkhd", 40, [x % 2**32 for x in matrix])
+    Path(turned).write_bytes(data)
     info = io.video_info(turned)
-    assert (info.rotation, info.width, info.height) == (270, WIDTH, HEIGHT)
+    assert (info.rotation, info.width, info.height) == (angle, WIDTH, HEIGHT)
     stored = io.sample_video(turned, indices=[9])
     upright = io.sample_video(turned, indices=[9], rotate=True)
-    assert np.array_equal(upright[0], np.rot90(stored[0], 1))
+    assert np.array_equal(upright[0], np.rot90(stored[0], turns))
+    for frame in io.Video(turned, rotate=True):
+        assert frame.shape == upright[0].shape
     shown = ffmpeg("-i", turned, "-f", "rawvideo", "-pix_fmt", "rgb24", "-")  # turns by itself
-    expected = np.frombuffer(shown, np.uint8).reshape(-1, WIDTH, HEIGHT, 3)
+    expected = np.frombuffer(shown, np.uint8).reshape(-1, *upright[0].shape)
     assert np.abs(upright[0].astype(int) - expected[9]).mean() < 3
 
 
@@ -180,13 +213,30 @@ def test_more_ffmpeg_threads_change_no_pixel(clips: Clips) -> None:
     assert np.array_equal(io.Video(path, ffmpeg_threads=2)[5:45:7], decoded(path)[5:45:7])
 
 
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_a_clip_decodes_on_the_thread_that_asks(clips: Clips) -> None:
+    before = _threads()
+    video = io.Video(clips("open_gop.mp4"))
+    assert len(video[:]) == COUNT
+    assert _threads() <= before  # some of another test may have ended
+    more = io.Video(clips("open_gop.mp4"), ffmpeg_threads=3)
+    assert len(more[:]) == COUNT
+    assert _threads() > before  # so these would have been seen
+
+
 def test_indices_that_are_not_there_are_refused(clips: Clips) -> None:
     video = io.Video(clips("h264.mp4"))
     assert np.array_equal(video[-1], video[COUNT - 1])
     for wrong in (COUNT, -COUNT - 1):
         with pytest.raises(IndexError, match=f"it has {COUNT}"):
             video[wrong]
-    assert len(video[[]]) == 0
+    assert video[[]].shape == video[5:2].shape == (0, HEIGHT, WIDTH, 3)
+    assert io.Video(clips("h264.mp4"), size=(20, 30))[[]].shape == (0, 20, 30, 3)
+    with pytest.raises(ValueError, match="stream is -2"):
+        io.Video(clips("h264.mp4"), stream=-2)
 
 
 @pytest.mark.parametrize("name", ["h264.mp4", "open_gop.mp4", "hevc.mp4", "vp9.mp4", "vp8.webm"])

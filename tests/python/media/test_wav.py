@@ -1,6 +1,8 @@
 """WAV without FFmpeg: what every coding becomes, parts that read their own bytes, and writing."""
 
 import os
+import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -120,3 +122,51 @@ def test_int16_is_kept_bit_for_bit(tmp_path: Path) -> None:
         io.save_audio(tmp_path / "turned.wav", np.zeros((1000, 2), np.float32), 44100)
     with pytest.raises(FileNotFoundError):
         io.save_audio(tmp_path / "nowhere" / "sound.wav", words, 44100)
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path, link = tmp_path / "sound.wav", tmp_path / "link.wav"
+    io.save_audio(path, np.zeros(100, np.float32), 8000)
+    before = path.read_bytes()
+    path.chmod(0o640)
+    link.symlink_to(path)
+    resource.prlimit(os.getpid(), resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(OSError, match="cannot write: File too large"):
+            io.save_audio(path, np.zeros(5000, np.float32), 8000)
+    finally:
+        signal.signal(signal.SIGXFSZ, handler)
+        resource.prlimit(
+            os.getpid(), resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        )
+    assert path.read_bytes() == before
+    io.save_audio(link, np.ones(3, np.float32), 8000)
+    assert link.is_symlink()
+    assert io.load_audio(path).shape == (1, 3)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(tmp_path.iterdir()) == [link, path]
+    with pytest.raises(OSError, match="cannot write: No space left"):
+        io.save_audio("/dev/full", np.zeros(100, np.float32), 8000, format="wav")
+    io.save_audio("/dev/null", np.zeros(100, np.float32), 8000, format="wav")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(OSError, match="Invalid argument"):
+        io.save_audio(f"{tmp_path}/a.wav\0b.wav", np.zeros(100, np.float32), 8000)
+    long = tmp_path / ("a" * 251 + ".wav")
+    io.save_audio(long, np.zeros(100, np.float32), 8000)
+    assert io.load_audio(long).shape == (1, 100)
+
+
+def test_what_a_file_cannot_hold_is_refused() -> None:
+    sound = np.array([[0, 0, 0], [0, 0, np.nan]], np.float32)
+    for form in ("wav", "flac"):
+        with pytest.raises(ValueError, match="sample 2 of channel 1 is not a number"):
+            io.encode_audio(sound, 8000, form)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"sample_rate is 44100\.5"):
+            io.encode_audio(sound, 44100.5, form)  # type: ignore[arg-type]
+    assert np.isnan(io.load_audio(io.encode_audio(sound, 8000, coding="float32"))[1, 2])
+    for rate in (65534, 96000, 655340):
+        assert io.audio_info(io.encode_audio(sound[:1], rate, "flac")).sample_rate == rate
+    for rate in (65535, 100001, 655350):
+        with pytest.raises(ValueError, match=f"up to 65534, or of tens up to 655340, not {rate}"):
+            io.encode_audio(sound[:1], rate, "flac")

@@ -14,6 +14,7 @@ import weakref
 
 import pytest
 from penstock.pipeline import PipelineBuilder
+from penstock.pipeline.defs import Aggregator, Pipe
 
 
 def endless(**options):
@@ -153,20 +154,48 @@ def test_stopping_with_full_queues_is_quick():
         assert time.monotonic() - begun < 5
 
 
-def test_a_long_call_is_abandoned_and_named(caplog):
-    done = threading.Event()
+def with_op(function):
+    return PipelineBuilder().add_source([7]).pipe(function, name="sleeper")
 
-    def sleeper(x):
+
+def with_aggregator(function):
+    class Sleeper(Aggregator):
+        def accumulate(self, item):
+            return function(item)
+
+        def flush(self):
+            return None
+
+        def __repr__(self):
+            return "sleeper"
+
+    return PipelineBuilder().add_source([7]).aggregate(Sleeper())
+
+
+def with_router(function):
+    paths = [[Pipe(str)], [Pipe(str)]]
+    return PipelineBuilder().add_source([7]).path_variants(function, paths, name="sleeper")
+
+
+@pytest.mark.parametrize("stage", [with_op, with_aggregator, with_router])
+def test_a_long_call_is_abandoned_and_named(stage, caplog):
+    entered, done = threading.Event(), threading.Event()
+
+    def sleep(x):
+        entered.set()
         done.wait(20)
-        return x
+        return 0
 
-    pipeline = PipelineBuilder().add_source(range(2)).pipe(sleeper).add_sink().build()
+    pipeline = stage(sleep).add_sink().build()
     pipeline.start()
-    time.sleep(0.1)
+    assert entered.wait(20)
     begun = time.monotonic()
     pipeline.stop(timeout=0.1)
     assert time.monotonic() - begun < 5
-    assert any("sleeper on 0" in record.message for record in caplog.records)
+    assert any(
+        "sleeper" in record.message and record.message.endswith(" on 7")
+        for record in caplog.records
+    )
     done.set()
 
 
@@ -337,6 +366,40 @@ def test_fork_while_running():
     assert result.returncode == 0, result.stderr
 
 
+def test_fork_between_build_and_start():
+    result, _ = script("""
+        import os
+        from penstock.pipeline import PipelineBuilder
+        def make():
+            return PipelineBuilder().add_source(range(5)).pipe(lambda x: x).add_sink().build()
+        p = make()
+        child = os.fork()
+        if child == 0:
+            try:
+                p.start()
+            except RuntimeError as error:
+                assert "Build a new pipeline in the child" in str(error)
+                with (mine := make()).auto_stop():
+                    assert list(mine) == [0, 1, 2, 3, 4]
+                os._exit(0)
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0, status
+        with p.auto_stop():
+            assert list(p) == [0, 1, 2, 3, 4]
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_consumer_that_comes_back_late_finds_everything_in_order():
+    """Longer than anything waits in the engine: an hour is no different from then on."""
+    pipeline = PipelineBuilder().add_source(range(1000)).pipe(lambda x: x).add_sink(3).build()
+    with pipeline.auto_stop():
+        assert pipeline.get_item(timeout=20) == 0
+        time.sleep(2)
+        assert list(pipeline) == list(range(1, 1000))
+
+
 def test_a_thousand_pipelines_leave_no_thread_and_no_file():
     def files():
         return len(os.listdir("/proc/self/fd"))
@@ -351,6 +414,9 @@ def test_a_thousand_pipelines_leave_no_thread_and_no_file():
             pipeline.stop()
         del pipeline
     gc.collect()
+    deadline = time.monotonic() + 20
+    while files() > before + 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert files() <= before + 1
 
 

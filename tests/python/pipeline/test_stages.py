@@ -609,3 +609,27 @@ def test_sources_that_do_and_do_not_end_are_not_merged():
     merged = PipelineConfig(Merge([config(True), config(False)]), (), SinkConfig(1))
     with pytest.raises(ValueError, match="Mixed continuous mode"):
         build_pipeline(merged)
+
+
+def test_items_are_not_claimed_ahead_of_a_call():
+    # semantics 22: "never claiming ahead: take one item, call, publish, go on"
+    others, all_others = [], threading.Event()
+
+    def wait_for_the_rest(item):
+        if item == 0:
+            assert all_others.wait(30), "items were waiting behind a call that waited for them"
+        return item
+
+    pipeline = (
+        PipelineBuilder()
+        .add_source(range(64))
+        .pipe(wait_for_the_rest, concurrency=2)
+        .add_sink(3)
+        .build(num_threads=2)
+    )
+    with pipeline.auto_stop():
+        for item in pipeline.get_iterator(timeout=40):
+            others.append(item)
+            if len(others) == 63:
+                all_others.set()
+    assert others == [*range(1, 64), 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import queue
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from penstock import _torch_range
 from penstock.pipeline._background import BackgroundTaskFactory
 from penstock.pipeline._event.calls import Calls
 from penstock.pipeline._event.graph import Graph
@@ -163,7 +165,7 @@ class EventRun:
                 self._loop.call_soon_threadsafe(self._demand.release)
         got: tuple[Got, Any] | None = None
         try:
-            got = self._ready.get(timeout=None if timeout < 0 else timeout)
+            got = self._await(timeout)
         except queue.Empty:
             return Got.TIMEOUT, None
         finally:
@@ -172,6 +174,12 @@ class EventRun:
                 self._asked -= got is not None
                 self._wait += time.monotonic() - start
         return got
+
+    def _await(self, timeout: float) -> tuple[Got, Any]:
+        with contextlib.suppress(queue.Empty):
+            return self._ready.get_nowait()
+        with _torch_range.shown():
+            return self._ready.get(timeout=None if timeout < 0 else timeout)
 
     def _left(self) -> tuple[Got, Any]:
         """What waits once the end is known. The marks behind the items are of those who wait."""

@@ -56,6 +56,7 @@ class Stage:
         self._times = Times()
         self._waiting = 0.0
         self._blocked = 0.0
+        self._puts = self._queued = 0  # how often something was put, and what was there then
         self._failure: Exception | None = None
         self._failed: asyncio.Event = asyncio.Event()
 
@@ -73,6 +74,8 @@ class Stage:
         await self.output.put(item)
         self._blocked += time.monotonic() - start
         self._given += not is_mark(item)
+        self._puts += 1
+        self._queued += self.output.qsize()
 
     def count(self, seconds: float | None) -> None:
         """Counts a task that succeeded; None: a step that only found the end of a generator."""
@@ -161,6 +164,7 @@ class Stage:
             blocked=self._blocked,
             queue_size=queue.qsize() if queue is not None else 0,
             queue_capacity=queue.maxsize if queue is not None else 0,
+            queue_mean=self._queued / max(self._puts, 1),
             python=True,
             elapsed=elapsed,
         )

@@ -13,7 +13,11 @@ from penstock.pipeline.defs._placement import PlacementConfig, _SubprocessPipeli
 
 @dataclass(frozen=True)
 class SourceConfig(Subscriptable):
-    """Where items come from. ``continuous`` iterates it for ever, an epoch each time."""
+    """Where items come from. ``continuous`` iterates it for ever, an epoch each time.
+
+    >>> SourceConfig(range(3)).continuous
+    False
+    """
 
     source: Iterable[Any] | AsyncIterable[Any]
     continuous: bool = False
@@ -32,7 +36,11 @@ class SourceConfig(Subscriptable):
 
 @dataclass(frozen=True)
 class SinkConfig(Subscriptable):
-    """Where the consumer reads, and how many items may wait there."""
+    """Where the consumer reads, and how many items may wait there.
+
+    >>> SinkConfig(3).buffer_size
+    3
+    """
 
     buffer_size: int
 
@@ -96,6 +104,15 @@ def PathVariants(
     gets the list of its elements (perhaps an empty one) and returns a list, and the lists of all
     paths become one again. A path that drops a list shifts its later ones: give an empty one. The
     router may be an async function.
+
+    >>> from penstock.pipeline import build_pipeline
+    >>> from penstock.pipeline.defs import Pipe
+    >>> by_parity = PathVariants(lambda x: x % 2, [[Pipe(lambda x: -x)], [Pipe(abs)]])
+    >>> config = PipelineConfig(SourceConfig(range(4)), [by_parity], SinkConfig(4))
+    >>> pipeline = build_pipeline(config, num_threads=1)
+    >>> with pipeline.auto_stop():
+    ...     print(sorted(pipeline))
+    [-2, 0, 1, 3]
     """
     return PathVariantsConfig(
         name or "path_variants", router, tuple(tuple(path) for path in paths), batched
@@ -131,13 +148,29 @@ def Merge(
     items instead, until :func:`~penstock.pipeline.is_eof` says that a queue has ended. It sees all
     that travels: with a continuous source, also what :func:`~penstock.pipeline.is_epoch_end`
     recognises.
+
+    >>> from penstock.pipeline import build_pipeline
+    >>> parts = [PipelineConfig(SourceConfig(x), [], SinkConfig(1)) for x in ("ab", "c")]
+    >>> pipeline = build_pipeline(PipelineConfig(Merge(parts), [], SinkConfig(3)), num_threads=1)
+    >>> with pipeline.auto_stop():
+    ...     print(sorted(pipeline))
+    ['a', 'b', 'c']
     """
     return MergeConfig(tuple(pipeline_configs), op)
 
 
 @dataclass(frozen=True)
 class PipelineConfig(Subscriptable):
-    """A whole pipeline: source, stages, sink."""
+    """A whole pipeline: source, stages, sink.
+
+    >>> from penstock.pipeline import build_pipeline
+    >>> from penstock.pipeline.defs import Pipe
+    >>> config = PipelineConfig(SourceConfig([1, 2]), [Pipe(str)], SinkConfig(2))
+    >>> pipeline = build_pipeline(config, num_threads=1)
+    >>> with pipeline.auto_stop():
+    ...     print(list(pipeline))
+    ['1', '2']
+    """
 
     src: SourceConfig | MergeConfig
     pipes: Sequence[

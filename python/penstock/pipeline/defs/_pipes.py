@@ -72,7 +72,11 @@ def Pipe(
     output_order: Literal["completion", "input"] = "completion",
     max_failures: int | Fraction | None = None,
 ) -> PipeConfig:
-    """A function applied to each item; see :meth:`PipelineBuilder.pipe`."""
+    """A function applied to each item; see :meth:`PipelineBuilder.pipe`.
+
+    >>> Pipe(abs, concurrency=2, name="size")
+    size(concurrency=2, op=abs)
+    """
     if not callable(op) and not is_container(op) and not isinstance(op, NativeOp):
         raise TypeError(
             f"pipe: op is {op!r} of type {type(op).__name__}, which can neither be called nor "
@@ -120,7 +124,26 @@ def Pipe(
 
 
 class Aggregator(ABC):
-    """Gathers items into larger ones. One instance serves one stage, one call at a time."""
+    """Gathers items into larger ones. One instance serves one stage, one call at a time.
+
+    >>> class Pairs(Aggregator):
+    ...     one = None
+    ...
+    ...     def accumulate(self, item):
+    ...         if self.one is None:
+    ...             self.one = item
+    ...             return None
+    ...         return self.flush(), item
+    ...
+    ...     def flush(self):
+    ...         one, self.one = self.one, None
+    ...         return one
+    >>> from penstock.pipeline import PipelineBuilder
+    >>> pipeline = PipelineBuilder().add_source("abc").aggregate(Pairs()).add_sink(3).build()
+    >>> with pipeline.auto_stop():
+    ...     print(list(pipeline))
+    [('a', 'b'), 'c']
+    """
 
     @abstractmethod
     def accumulate(self, item: Any, /) -> Any:
@@ -132,7 +155,12 @@ class Aggregator(ABC):
 
 
 class Collate(Aggregator, Subscriptable):
-    """Lists of ``n`` items."""
+    """Lists of ``n`` items.
+
+    >>> both = Collate(2)
+    >>> both.accumulate("a"), both.accumulate("b")
+    (None, ['a', 'b'])
+    """
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -164,7 +192,11 @@ class AggregateConfig(Subscriptable):
 
 
 def Aggregate(input: int | Aggregator, /, *, drop_last: bool = False) -> AggregateConfig:
-    """Lists of so many items, or the results of an :class:`Aggregator`."""
+    """Lists of so many items, or the results of an :class:`Aggregator`.
+
+    >>> Aggregate(4, drop_last=True)
+    aggregate(op=collate(4), drop_last=True)
+    """
     if isinstance(input, int):
         input = Collate(input)
     elif not isinstance(input, Aggregator):
@@ -187,5 +219,9 @@ class DisaggregateConfig(Subscriptable):
 
 
 def Disaggregate() -> DisaggregateConfig:
-    """The elements of each item, one by one."""
+    """The elements of each item, one by one.
+
+    >>> Disaggregate()
+    disaggregate
+    """
     return DisaggregateConfig("disaggregate")

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "storage/ranges.h"
+
 namespace penstock::formats::hdf5 {
 namespace {
 
@@ -135,9 +137,19 @@ class Tree {
        const std::vector<std::uint64_t>& chunk)
       : source_(source), shape_(shape), chunk_(chunk) {}
 
+  // Level by level: all nodes of one are asked for together, so that a file from afar takes few
+  // rounds.
   Result<std::vector<ChunkPlace>> read(std::uint64_t root) {
-    if (root != kNowhere) {
-      if (Status status = node(root, -1); !status) return std::move(status).error();
+    std::vector<std::uint64_t> nodes, below;
+    if (root != kNowhere) nodes.push_back(root);
+    for (int level = kAnyLevel; !nodes.empty(); nodes.swap(below)) {
+      below.clear();
+      for (std::size_t first = 0; first < nodes.size(); first += kTogether) {
+        const auto some = std::span<const std::uint64_t>(nodes).subspan(first);
+        Status status = read_nodes(some.first(std::min(some.size(), kTogether)), level, below);
+        if (!status) return std::move(status).error();
+      }
+      level = level_ - 1;
     }
     std::sort(places_.begin(), places_.end(),
               [](const ChunkPlace& a, const ChunkPlace& b) { return a.number < b.number; });
@@ -150,20 +162,54 @@ class Tree {
   }
 
  private:
-  // `level`: what it must be; -1: any, for the root.
-  Status node(std::uint64_t address, int level) {
-    const Result<Bytes> start = bytes_at(source_, address, 24);
-    if (!start) return start.error();
-    Reader head{std::span<const std::byte>(*start).subspan(4)};
+  static constexpr std::size_t kTogether = 1024;
+  static constexpr int kAnyLevel = -1;  // for the root
+
+  // `level` is what they must have. Their children are added to `below`.
+  Status read_nodes(std::span<const std::uint64_t> addresses, int level,
+                    std::vector<std::uint64_t>& below) {
+    constexpr std::uint64_t kUsual = 64;  // children that a node has room for, if nobody says more
+    std::vector<Bytes> nodes;
+    std::vector<storage::Read> reads;
+    for (const std::uint64_t address : addresses) {
+      if (address > source_.size() || source_.size() - address < kHead) {
+        return damaged("something lies outside it; was it cut off?", source_, address);
+      }
+      const std::uint64_t size = std::min(source_.size() - address, kHead + kUsual * child_bytes());
+      nodes.emplace_back(std::size_t(size));
+      reads.push_back({address, nodes.back()});
+    }
+    std::vector<Status> outcomes(reads.size());
+    storage::read_merged(source_, reads, outcomes);
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      if (!outcomes[i].ok()) return std::move(outcomes[i]);
+      Status status = node(addresses[i], nodes[i], level, below);
+      if (!status) return status;
+    }
+    return {};
+  }
+
+  // `bytes` are the first of the node.
+  Status node(std::uint64_t address, const Bytes& bytes, int level,
+              std::vector<std::uint64_t>& below) {
+    Reader head{std::span<const std::byte>(bytes).subspan(4)};
     const std::uint64_t type = head.number(1), own_level = head.number(1), count = head.number(2);
-    if (!begins(*start, "TREE") || type != 1 || own_level > 32 ||
-        (level >= 0 && own_level != std::uint64_t(level))) {
+    if (!begins(bytes, "TREE") || type != 1 || own_level > 32 ||
+        (level != kAnyLevel && own_level != std::uint64_t(level))) {
       return damaged("its index of chunks is wrong", source_, address);
     }
-    const std::size_t key = 8 + 8 * (shape_.size() + 1);
-    const Result<Bytes> bytes = bytes_at(source_, address + 24, count * (key + 8));
-    if (!bytes) return bytes.error();
-    Reader reader(*bytes);
+    level_ = int(own_level);
+    if (bytes.size() - kHead >= count * child_bytes()) {
+      return children(address, std::span(bytes).subspan(kHead), count, below);
+    }
+    const Result<Bytes> all = bytes_at(source_, address + kHead, count * child_bytes());
+    if (!all) return all.error();
+    return children(address, *all, count, below);
+  }
+
+  Status children(std::uint64_t address, std::span<const std::byte> bytes, std::uint64_t count,
+                  std::vector<std::uint64_t>& below) {
+    Reader reader(bytes);
     for (std::uint64_t i = 0; i < count; ++i) {
       ChunkPlace place;
       place.size = reader.number(4);
@@ -178,10 +224,10 @@ class Tree {
       }
       reader.number(8);
       place.offset = reader.number(8);
-      if (own_level > 0) {
-        if (++nodes_ > source_.size() / 24)
+      if (level_ > 0) {
+        if (++nodes_ > source_.size() / kHead)
           return damaged("its index goes round", source_, address);
-        if (Status status = node(place.offset, int(own_level) - 1); !status) return status;
+        below.push_back(place.offset);
         continue;
       }
       if (place.offset > source_.size() || place.size > source_.size() - place.offset) {
@@ -192,10 +238,15 @@ class Tree {
     return {};
   }
 
+  // Of a node: the part before its children, and what each takes.
+  static constexpr std::uint64_t kHead = 24;
+  std::uint64_t child_bytes() const noexcept { return 8 + 8 * (shape_.size() + 1) + 8; }
+
   const storage::Source& source_;
   const std::vector<std::uint64_t>&shape_, &chunk_;
   std::vector<ChunkPlace> places_;
   std::uint64_t nodes_ = 0;
+  int level_ = kAnyLevel;  // of the nodes that were read last
 };
 
 }  // namespace

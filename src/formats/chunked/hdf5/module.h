@@ -14,12 +14,16 @@
 #include <string>
 #include <vector>
 
+#include "formats/chunked/element.h"
 #include "penstock/error.h"
+#include "storage/source.h"
 
 namespace penstock::formats::hdf5 {
 
 struct Filter {
   int id = 0;
+  std::string name;        // as the file has it; may be empty
+  bool available = false;  // to libhdf5
   std::vector<unsigned> values;
 };
 
@@ -35,6 +39,7 @@ struct Dataset {
 
   std::string descr;  // of an element, as NumPy writes it
   std::size_t element_bytes = 0;
+  std::vector<chunked::Text> texts;
   std::vector<std::uint64_t> shape, chunk;  // no chunk: it is not chunked
   std::vector<std::uint64_t> inner;         // dimensions that are part of an element
   std::vector<std::byte> fill;              // an element, in the file's byte order
@@ -43,12 +48,15 @@ struct Dataset {
   std::uint64_t offset = kNowhere;  // of contiguous bytes
   std::uint64_t header = kNowhere;  // of the dataset's object header; kNowhere: not to be used
   std::string only_hdf5;            // why only libhdf5 can read it; empty: that is not so
+  bool elsewhere = false;           // are its elements in other files?
 };
 
 class File {
  public:
   virtual ~File() = default;
   virtual Result<std::vector<std::string>> datasets() const = 0;  // paths, sorted: "train/image"
+  // Is this one's name, be it listed or led to by a link?
+  virtual bool has(const std::string& path) const = 0;
   virtual Result<Dataset> describe(const std::string& path) const = 0;
   // Asked one by one, which takes long if there are many.
   virtual Result<std::vector<ChunkPlace>> chunks(const std::string& path) const = 0;
@@ -58,7 +66,9 @@ class File {
   virtual Result<std::string> attributes(const std::string& path) const = 0;  // JSON; "": the root
 };
 
-using OpenFile = Result<std::shared_ptr<const File>>(const std::string& path);
+// `remote`: what libhdf5 reads in place of the file of this name; null: it opens the file itself.
+using OpenFile = Result<std::shared_ptr<const File>>(const std::string& name,
+                                                     std::shared_ptr<const storage::Source> remote);
 
 // The module's one function has this name, takes nothing and gives an OpenFile* as a void*.
 inline constexpr const char* kModuleFunction = "penstock_hdf5_open";

@@ -4,6 +4,7 @@
 
 #include "formats/chunked/hdf5/chunk_index.h"
 #include "formats/chunked/hdf5/module.h"
+#include "storage/blocks.h"
 #include "storage/file.h"
 
 namespace penstock::formats::hdf5 {
@@ -18,10 +19,8 @@ class Chunks final : public chunked::ChunkBytes {
       : source_(std::move(source)), places_(std::move(places)) {}
 
   Result<chunked::Packed> read(std::uint64_t chunk, BufferPool& pool) const override {
-    const auto found = std::lower_bound(
-        places_.begin(), places_.end(), chunk,
-        [](const ChunkPlace& place, std::uint64_t number) { return place.number < number; });
-    if (found == places_.end() || found->number != chunk) return chunked::Packed();
+    const ChunkPlace* found = find(chunk);
+    if (found == nullptr) return chunked::Packed();
     const auto size = std::size_t(found->size);
     Result<Buffer> memory = pool.allocate(std::max<std::size_t>(size, 1));
     if (!memory) return Error(memory.error()).in_file(source_->name());
@@ -31,24 +30,22 @@ class Chunks final : public chunked::ChunkBytes {
     return chunked::Packed{*std::move(memory), bytes, found->skipped};
   }
   std::string name(std::uint64_t) const override { return source_->name(); }
-
- private:
-  SourcePtr source_;
-  std::vector<ChunkPlace> places_;  // sorted
-};
-
-// Rows that lie in the file one after the other.
-class Contiguous final : public chunked::RowReader {
- public:
-  Contiguous(SourcePtr source, std::uint64_t offset)
-      : source_(std::move(source)), offset_(offset) {}
-  Status read(std::uint64_t first, std::uint64_t count, std::span<std::byte> into) const override {
-    return source_->read(offset_ + first * (into.size() / count), into);
+  std::optional<chunked::ChunkAt> place(std::uint64_t chunk) const override {
+    const ChunkPlace* found = find(chunk);
+    if (found == nullptr) return std::nullopt;
+    return chunked::ChunkAt{{source_, {found->offset, found->size}}, found->skipped};
   }
 
  private:
+  const ChunkPlace* find(std::uint64_t chunk) const {
+    const auto found = std::lower_bound(
+        places_.begin(), places_.end(), chunk,
+        [](const ChunkPlace& place, std::uint64_t number) { return place.number < number; });
+    return found == places_.end() || found->number != chunk ? nullptr : &*found;
+  }
+
   SourcePtr source_;
-  std::uint64_t offset_;
+  std::vector<ChunkPlace> places_;  // sorted
 };
 
 class ByLibrary final : public chunked::RowReader {
@@ -85,18 +82,37 @@ chunked::CodecPtr codec_of(const Filter& filter) {
   }
 }
 
+// A file as libhdf5 has it, and as we read it.
+struct Opened {
+  FilePtr file;
+  SourcePtr source;
+  SourcePtr metadata;  // the same bytes, for many small reads
+
+  bool remote() const noexcept { return metadata != source; }
+};
+
 // Why libhdf5 has to read it; empty: it has not.
-std::string set_chunks(const Dataset& dataset, const FilePtr& file, const SourcePtr& source,
-                       const std::string& path, chunked::Array& array, Status& failure) {
+std::string set_chunks(const Dataset& dataset, const Opened& opened, const std::string& path,
+                       chunked::Array& array, Status& failure) {
+  const auto& [file, source, metadata] = opened;
   for (const Filter& filter : dataset.filters) {
     chunked::CodecPtr codec = codec_of(filter);
-    if (codec == nullptr)
-      return "its filter " + std::to_string(filter.id) + " is not unpacked here";
+    if (codec == nullptr) {
+      const std::string name = filter.name.empty() ? "" : " (" + filter.name + ")";
+      const std::string which = "its filter " + std::to_string(filter.id) + name;
+      if (filter.available) return which + " is not unpacked here";
+      failure = Error(Code::unsupported,
+                      "dataset '" + path + "': " + which +
+                          " is unpacked neither here nor by this libhdf5: name a folder with its "
+                          "plugin in HDF5_PLUGIN_PATH, or leave it out with fields=[...] of the "
+                          "others");
+      return {};
+    }
     array.chain.codecs.push_back(std::move(codec));
   }
   std::optional<std::vector<ChunkPlace>> places;
   if (dataset.header != Dataset::kNowhere) {
-    auto found = read_chunk_index(*source, dataset.header, dataset.shape, dataset.chunk);
+    auto found = read_chunk_index(*metadata, dataset.header, dataset.shape, dataset.chunk);
     if (!found) {
       failure = std::move(found).error();
       return {};
@@ -120,32 +136,42 @@ std::string set_chunks(const Dataset& dataset, const FilePtr& file, const Source
   return {};
 }
 
-Result<chunked::Array> make_array(const FilePtr& file, const SourcePtr& source,
-                                  const std::string& path) {
-  Result<Dataset> dataset = file->describe(path);
+Result<chunked::Array> make_array(const Opened& opened, const std::string& path) {
+  const SourcePtr& source = opened.source;
+  Result<Dataset> dataset = opened.file->describe(path);
   if (!dataset) return std::move(dataset).error();
+  if (dataset->elsewhere && opened.remote()) {
+    return Error(Code::unsupported, "dataset '" + path +
+                                        "' is in other files, which are not looked for on a web "
+                                        "server: name others with fields=[...]");
+  }
   chunked::Array array;
   array.name = path;
   array.place = source->name();
+  array.from_afar = opened.remote();
   array.shape = dataset->shape;
   array.shape.insert(array.shape.end(), dataset->inner.begin(), dataset->inner.end());
   if (dataset->shape.empty()) return array;  // a single value: who wants it is told so later
-  Result<chunked::Element> element = chunked::Element{dataset->descr, {}, dataset->element_bytes};
-  if (dataset->descr[0] != '{') element = chunked::element_of(dataset->descr);
-  if (!element) return std::move(element).error();
-  array.element = *std::move(element);
+  array.element.descr = dataset->descr;
+  array.element.bytes = dataset->element_bytes;
+  if (dataset->descr[0] != '{') {
+    Result<chunked::Element> element = chunked::element_of(dataset->descr);
+    if (!element) return std::move(element).error();
+    array.element = *std::move(element);
+  }
+  array.element.texts = dataset->texts;
   array.fill = dataset->fill;
   array.fill.resize(array.element.bytes);
-  if (array.element.swap) chunked::swap_bytes(array.fill, array.element.bytes);
+  chunked::settle(array.fill, array.element);
   std::string why = dataset->only_hdf5;
   Status failure;
   if (why.empty() && dataset->layout == Dataset::Layout::chunked) {
     array.chunk = dataset->chunk;
     array.chunk.insert(array.chunk.end(), dataset->inner.begin(), dataset->inner.end());
-    why = set_chunks(*dataset, file, source, path, array, failure);
+    why = set_chunks(*dataset, opened, path, array, failure);
   } else if (why.empty() && dataset->layout == Dataset::Layout::contiguous &&
              dataset->offset != Dataset::kNowhere) {
-    array.rows = std::make_shared<Contiguous>(source, dataset->offset);
+    array.rows = chunked::plain_rows(source, dataset->offset);
   } else if (why.empty()) {
     why = dataset->layout == Dataset::Layout::contiguous ? "nothing was written to it"
                                                          : "of how it is laid out";
@@ -154,7 +180,7 @@ Result<chunked::Array> make_array(const FilePtr& file, const SourcePtr& source,
   if (!why.empty()) {
     array.chunk.clear();
     array.chain.codecs.clear();
-    array.rows = std::make_shared<ByLibrary>(file, path);
+    array.rows = std::make_shared<ByLibrary>(opened.file, path);
     array.note = "read by libhdf5, one thread at a time, because " + why;
   }
   if (Status status = check(array); !status) return std::move(status).error();
@@ -168,19 +194,18 @@ Result<chunked::Array> make_array(const FilePtr& file, const SourcePtr& source,
   return array;
 }
 
-Result<std::pair<FilePtr, SourcePtr>> open_file(const std::string& name) {
-  if (storage::is_url(name)) {
-    return Error(Code::unsupported,
-                 "HDF5 is read from local files only: download it, or convert it to Zarr")
-        .in_file(name);
-  }
+Result<Opened> open_file(const std::string& name) {
+  Opened opened;
   Result<SourcePtr> source = storage::open_source(name);
   if (!source) return std::move(source).error();
+  opened.source = *std::move(source);
+  opened.metadata = storage::is_url(name) ? storage::in_blocks(opened.source) : opened.source;
   const Result<OpenFile*> open = load_module();
   if (!open) return Error(open.error()).in_file(name);
-  Result<FilePtr> file = (*open)(name);
+  Result<FilePtr> file = (*open)(name, opened.remote() ? opened.metadata : nullptr);
   if (!file) return std::move(file).error().in_file(name);
-  return std::pair(*std::move(file), *std::move(source));
+  opened.file = *std::move(file);
+  return opened;
 }
 
 }  // namespace
@@ -189,18 +214,17 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
                                                 const std::vector<std::string>& fields) {
   const auto opened = open_file(name);
   if (!opened) return opened.error();
-  const auto& [file, source] = *opened;
-  const Result<std::vector<std::string>> all = file->datasets();
+  const Result<std::vector<std::string>> all = opened->file->datasets();
   if (!all) return Error(all.error()).in_file(name);
   std::vector<chunked::Array> arrays;
   for (const std::string& path : fields.empty() ? *all : fields) {
-    if (std::find(all->begin(), all->end(), path) == all->end()) {
+    if (std::find(all->begin(), all->end(), path) == all->end() && !opened->file->has(path)) {
       std::string there;
       for (const std::string& one : *all) there += (there.empty() ? "" : ", ") + one;
       return Error(Code::no_field, "there is no dataset '" + path + "'; there are: " + there)
           .in_file(name);
     }
-    Result<chunked::Array> array = make_array(file, source, path);
+    Result<chunked::Array> array = make_array(*opened, path);
     if (!array) return std::move(array).error().in_file(name);
     if (array->shape.empty() && fields.empty()) continue;
     arrays.push_back(*std::move(array));
@@ -211,7 +235,7 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
 Result<std::string> attributes(const std::string& name, const std::string& path) {
   const auto opened = open_file(name);
   if (!opened) return opened.error();
-  Result<std::string> found = opened->first->attributes(path);
+  Result<std::string> found = opened->file->attributes(path);
   if (!found) return std::move(found).error().in_file(name);
   return found;
 }

@@ -56,8 +56,21 @@ bool add_order(const std::optional<Extents>& order, std::size_t dims, Chain& cha
   return true;
 }
 
-bool is_big_endian(const Json& options) {
-  return text_member(options, "endian") == "big";
+// What is not said is little-endian, or of single bytes.
+Result<bool> is_big_endian(const Json& options) {
+  const std::string order = text_member(options, "endian");
+  if (order != "big" && order != "little" && !order.empty()) {
+    return bad_metadata("its byte order is wrong");
+  }
+  return order == "big";
+}
+
+// What stands between the numbers of a chunk in its name; `usual` if that is not said.
+Result<char> separator_in(const Json& json, const char* name, char usual) {
+  const std::string text = text_member(json, name);
+  if (text.empty()) return usual;
+  if (text != "." && text != "/") return bad_metadata("the separator of its chunks is wrong");
+  return text[0];
 }
 
 Status read_codecs(const Json* codecs, Metadata& into, bool inside, bool& big_endian,
@@ -81,7 +94,9 @@ Status read_sharding(const Json& options, Metadata& into, bool& big_endian, std:
   for (const Json& codec : *index) {
     const std::string name = name_in(codec);
     if (name == "bytes" && !sharding.checked) {
-      sharding.big_endian = is_big_endian(configuration(codec));
+      const Result<bool> big = is_big_endian(configuration(codec));
+      if (!big) return big.error();
+      sharding.big_endian = *big;
     } else if (name == "crc32c" && !sharding.checked) {
       sharding.checked = true;
     } else {
@@ -106,7 +121,9 @@ Status read_codecs(const Json* codecs, Metadata& into, bool inside, bool& big_en
         return bad_metadata("its transpose is wrong");
       }
     } else if (name == "bytes" && !in_bytes) {
-      big_endian = is_big_endian(options);
+      const Result<bool> big = is_big_endian(options);
+      if (!big) return big.error();
+      big_endian = *big;
       in_bytes = true;
     } else if (name == "sharding_indexed" && !in_bytes) {
       if (inside || !into.array.chain.order.empty() || codecs->size() > 1) {
@@ -133,12 +150,16 @@ Status read_v3(const Json& json, Metadata& into) {
   const std::optional<Extents> chunk = numbers(member(configuration(*grid), "chunk_shape"));
   if (!chunk) return bad_metadata("its chunk shape is wrong");
   into.array.chunk = *chunk;
-  if (const Json* keys = member(json, "chunk_key_encoding")) {
-    const bool plain = name_in(*keys) == "v2";
-    const std::string separator = text_member(configuration(*keys), "separator");
-    into.prefix.assign(plain ? 0 : 1, 'c');
-    into.separator = separator.empty() ? (plain ? '.' : '/') : separator[0];
-  }
+  // Read wrongly, all chunks would seem to be missing, which is no error.
+  const Json* keys = member(json, "chunk_key_encoding");
+  const std::string encoding = keys == nullptr ? "" : name_in(*keys);
+  const bool plain = encoding == "v2";
+  if (!plain && encoding != "default") return bad_metadata("the names of its chunks are unknown");
+  const Result<char> separator = separator_in(configuration(*keys), "separator", plain ? '.' : '/');
+  if (!separator) return separator.error();
+  into.prefix.assign(plain ? 0 : 1, 'c');
+  into.separator = *separator;
+  if (member(json, "fill_value") == nullptr) return bad_metadata("it has no fill value");
   const Json* type = member(json, "data_type");
   if (type == nullptr) return bad_metadata("it has no data type");
   const Result<chunked::Element> known = element_v3(*type, false);
@@ -149,6 +170,13 @@ Status read_v3(const Json& json, Metadata& into) {
   Result<chunked::Element> element = element_v3(*type, big_endian);
   if (!element) return std::move(element).error();
   into.array.element = *std::move(element);
+  const Json* value = member(json, "fill_value");
+  Result<std::vector<std::byte>> fill = value != nullptr && value->is_object()
+                                            ? struct_fill_value(*value, *type, big_endian)
+                                            : fill_value(value, into.array.element, 3);
+  if (!fill) return std::move(fill).error();
+  if (fill->size() != into.array.element.bytes) return bad_metadata("its fill value is wrong");
+  into.array.fill = *std::move(fill);
   return {};
 }
 
@@ -157,15 +185,18 @@ Status read_v2(const Json& json, Metadata& into) {
   if (!chunk) return bad_metadata("its chunk shape is wrong");
   into.array.chunk = *chunk;
   into.prefix.clear();
-  const std::string separator = text_member(json, "dimension_separator");
-  into.separator = separator.empty() ? '.' : separator[0];
+  const Result<char> separator = separator_in(json, "dimension_separator", '.');
+  if (!separator) return separator.error();
+  into.separator = *separator;
   const Json* dtype = member(json, "dtype");
   if (dtype == nullptr) return bad_metadata("it has no dtype");
   Result<chunked::Element> element = element_v2(*dtype);
   if (!element) return std::move(element).error();
   into.array.element = *std::move(element);
   const std::size_t dims = into.array.shape.size();
-  if (text_member(json, "order") == "F" && dims > 1) {
+  const std::string stored = text_member(json, "order");
+  if (stored != "C" && stored != "F") return bad_metadata("the order of its elements is wrong");
+  if (stored == "F" && dims > 1) {
     Extents order(dims);
     for (std::size_t i = 0; i < dims; ++i) order[i] = dims - 1 - i;
     add_order(order, dims, into.array.chain);
@@ -182,6 +213,10 @@ Status read_v2(const Json& json, Metadata& into) {
     if (!made) return std::move(made).error();
     into.array.chain.codecs.push_back(*std::move(made));
   }
+  Result<std::vector<std::byte>> fill =
+      fill_value(member(json, "fill_value"), into.array.element, 2);
+  if (!fill) return std::move(fill).error();
+  into.array.fill = *std::move(fill);
   return {};
 }
 
@@ -199,10 +234,6 @@ Result<Metadata> parse_array(std::string_view text, int version) {
   if (into.array.chunk.size() != shape->size()) {
     return bad_metadata("its chunks have another number of dimensions than it has");
   }
-  Result<std::vector<std::byte>> fill =
-      fill_value(member(*json, "fill_value"), into.array.element, version);
-  if (!fill) return std::move(fill).error();
-  into.array.fill = *std::move(fill);
   return into;
 }
 

@@ -18,7 +18,7 @@ using StorePtr = std::shared_ptr<const Store>;
 using Text = std::optional<std::string>;
 
 Result<Text> text_of(const Store& store, const std::string& key) {
-  const Result<std::shared_ptr<const storage::Source>> source = store.open(key);
+  const Result<std::shared_ptr<const storage::Source>> source = store.open_checked(key);
   if (!source) return source.error();
   if (*source == nullptr) return Text();
   if ((*source)->size() > kMostMetadataBytes) {
@@ -123,6 +123,8 @@ Result<chunked::Array> make_array(const StorePtr& store, const std::string& path
   chunked::Array& array = metadata->array;
   array.name = field;
   array.place = store->name(found.key);
+  array.from_afar = storage::is_url(store->name());
+  array.scattered = !metadata->sharding;
   if (array.shape.empty()) return array;  // a single value: who wants it is told so later
   if (Status status = check(array); !status) return std::move(status).error();
   const std::string prefix = path.empty() ? "" : path + "/";

@@ -36,6 +36,13 @@ class ChunkFiles final : public chunked::ChunkBytes {
     return packed;
   }
   std::string name(std::uint64_t chunk) const override { return store_->name(key(chunk)); }
+  // From afar it is one request to read it, and another one to know where it is.
+  std::optional<chunked::ChunkAt> place(std::uint64_t chunk) const override {
+    if (storage::is_url(store_->name())) return std::nullopt;
+    const Result<std::shared_ptr<const Source>> source = store_->open(key(chunk));
+    if (!source || *source == nullptr) return std::nullopt;
+    return chunked::ChunkAt{{*source, {0, (*source)->size()}}};
+  }
 
  private:
   std::string key(std::uint64_t chunk) const {
@@ -84,6 +91,14 @@ class ShardFiles final : public chunked::ChunkBytes {
   }
   std::string name(std::uint64_t chunk) const override {
     return store_->name(key(find(chunk).first));
+  }
+  std::optional<chunked::ChunkAt> place(std::uint64_t chunk) const override {
+    const auto [number, part] = find(chunk);
+    const Result<std::shared_ptr<const Shard>> shard = open(number);
+    if (!shard || (*shard)->source == nullptr) return std::nullopt;
+    const ShardEntry entry = (*shard)->index[std::size_t(part)];
+    if (entry.offset == ShardEntry::kNone && entry.size == ShardEntry::kNone) return std::nullopt;
+    return chunked::ChunkAt{{(*shard)->source, {entry.offset, entry.size}}};
   }
 
  private:

@@ -72,14 +72,24 @@ class Part final : public Source {
   const std::string& name() const noexcept override { return whole_->name(); }
   storage::Stamp stamp() const noexcept override { return {size_, whole_->stamp().mtime}; }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override {
-    if (offset > size_ || into.size() > size_ - offset) {
-      return Error(Code::out_of_range, "the read goes beyond the end of the member")
-          .in_file(name());
-    }
+    if (Status status = check(offset, into.size()); !status) return status;
     return whole_->read(offset_ + offset, into);
+  }
+  void start(const storage::Read& read, storage::ReadDone done,
+             const storage::Abandoned& abandoned) const override {
+    if (Status status = check(read.offset, read.into.size()); !status) return done(status);
+    whole_->start({offset_ + read.offset, read.into}, std::move(done), abandoned);
+  }
+  bool read_ahead(storage::Range range) const noexcept override {
+    return whole_->read_ahead({offset_ + range.offset, range.size});
   }
 
  private:
+  Status check(std::uint64_t offset, std::size_t size) const {
+    if (offset <= size_ && size <= size_ - offset) return {};
+    return Error(Code::out_of_range, "the read goes beyond the end of the member").in_file(name());
+  }
+
   std::shared_ptr<const Source> whole_;
   std::uint64_t offset_, size_;
 };
@@ -121,11 +131,17 @@ class Archive final : public Store {
       if (!start) return start.error();
       return std::shared_ptr<const Source>(std::make_shared<Part>(source_, *start, member.size));
     }
+    return open_checked(key);
+  }
+
+  Result<std::shared_ptr<const Source>> open_checked(const std::string& key) const override {
+    const auto found = members_.find(key);
+    if (found == members_.end()) return std::shared_ptr<const Source>();
     BufferPool pool;
-    Result<Buffer> memory = zip_.read(member, pool);
+    Result<Buffer> memory = zip_.read(*found->second, pool);
     if (!memory) return std::move(memory).error();
-    return std::shared_ptr<const Source>(
-        std::make_shared<Unpacked>(*std::move(memory), std::size_t(member.size), name(key)));
+    return std::shared_ptr<const Source>(std::make_shared<Unpacked>(
+        *std::move(memory), std::size_t(found->second->size), name(key)));
   }
 
   Result<std::optional<Buffer>> read(const std::string& key, BufferPool& pool) const override {

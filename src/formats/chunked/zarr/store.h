@@ -23,6 +23,11 @@ class Store {
 
   // The value as a source; null if there is none.
   virtual Result<std::shared_ptr<const storage::Source>> open(const std::string& key) const = 0;
+  // The same for what is read as a whole: against its checksum, if the store has one.
+  virtual Result<std::shared_ptr<const storage::Source>> open_checked(
+      const std::string& key) const {
+    return open(key);
+  }
   // All of it, in memory of `pool`; nothing if there is none.
   virtual Result<std::optional<Buffer>> read(const std::string& key, BufferPool& pool) const = 0;
   // What comes after `prefix` (empty, or with a slash at the end) up to the next slash, sorted:

@@ -1,6 +1,7 @@
 #include "formats/chunked/zarr/types.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -37,32 +38,56 @@ Error unknown(const Json& type) {
                    " cannot be read; fixed-size numbers, strings and records can");
 }
 
+// ["a", "<f4"], ["a", "<f4", [2, 3]], or {"name": "a", "data_type": "float32"}.
+struct Field {
+  const Json* name = nullptr;
+  const Json* type = nullptr;
+  const Json* shape = nullptr;
+
+  explicit Field(const Json& json) {
+    if (json.is_object()) {
+      name = member(json, "name"), type = member(json, "data_type");
+    } else if (json.is_array() && (json.size() == 2 || json.size() == 3)) {
+      name = &json[0], type = &json[1], shape = json.size() == 3 ? &json[2] : nullptr;
+    }
+  }
+  bool valid() const { return name != nullptr && name->is_string() && type != nullptr; }
+};
+
+// NumPy's word for an element: numbers of version 3 in big-endian order have only their type's
+// name.
+std::string word_of(const Element& element) {
+  const std::string& descr = element.descr;
+  if (!element.swap || descr.starts_with('>')) return descr;
+  return '>' + std::string(1, descr[0]) + std::to_string(element.bytes);
+}
+
 // Fields of a record, each read by `read`.
 template <class Read>
 Result<Element> record_of(const Json& fields, const Read& read) {
   Element record;
   record.descr.assign(1, '[');
-  for (const Json& field : fields) {
-    if (!field.is_array() || field.size() < 2 || field.size() > 3 || !field[0].is_string()) {
-      return bad_metadata("a field of its dtype is wrong");
-    }
-    Result<Element> part = read(field[1]);
+  for (const Json& json : fields) {
+    const Field field(json);
+    if (!field.valid()) return bad_metadata("a field of its dtype is wrong");
+    Result<Element> part = read(*field.type);
     if (!part) return part;
-    const std::string_view descr = part->descr;
+    if (part->swap && part->dtype == DType::bfloat16) return unknown(json);
+    const std::string descr = word_of(*part);
     record.descr += '(';
-    record.descr += in_quotes(field[0].get<std::string>());
+    record.descr += in_quotes(field.name->get<std::string>());
     record.descr += ", ";
-    record.descr += descr.starts_with('[') ? part->descr : in_quotes(descr);
+    record.descr += descr.starts_with('[') ? descr : in_quotes(descr);
     std::uint64_t count = 1;
-    if (field.size() == 3) {
-      const auto shape = numbers(&field[2]);
+    if (field.shape != nullptr) {
+      const auto shape = numbers(field.shape);
       if (!shape) return bad_metadata("the shape of a field of its dtype is wrong");
       record.descr += ", (";
       for (const std::uint64_t extent : *shape) {
         record.descr += std::to_string(extent) + ",";
-        if (extent > chunked::kMostElementBytes) return unknown(field);
+        if (extent > chunked::kMostElementBytes) return unknown(json);
         count *= extent;
-        if (count > chunked::kMostElementBytes) return unknown(field);
+        if (count > chunked::kMostElementBytes) return unknown(json);
       }
       record.descr += ")";
     }
@@ -92,19 +117,41 @@ std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
   return bytes;
 }
 
+// A number for an integer or boolean type, as NumPy takes it: fractions are cut off, and none if it
+// does not fit.
+std::optional<std::vector<std::byte>> integer_from(const Json& value, DType dtype) {
+  if (dtype == DType::boolean) {
+    return chunked::integer_bytes(dtype, value.get<double>() != 0 ? 1 : 0);
+  }
+  const bool with_sign = dtype == DType::int8 || dtype == DType::int16 || dtype == DType::int32 ||
+                         dtype == DType::int64;
+  const auto bits = int(size_of(dtype) * 8) - (with_sign ? 1 : 0);
+  const std::uint64_t most = ~std::uint64_t(0) >> (64 - bits);
+  std::uint64_t size = 0;  // what is left without the sign
+  bool negative = false;
+  if (value.is_number_unsigned()) {
+    size = value.get<std::uint64_t>();
+  } else if (value.is_number_integer()) {
+    const auto number = value.get<std::int64_t>();
+    negative = number < 0;
+    size = negative ? -std::uint64_t(number) : std::uint64_t(number);
+  } else {
+    const double number = value.get<double>();
+    if (!(std::abs(number) < 0x1p64)) return std::nullopt;
+    size = std::uint64_t(std::abs(number));
+    negative = number < 0 && size > 0;
+  }
+  if (negative ? !with_sign || size > most + 1 : size > most) return std::nullopt;
+  return chunked::integer_bytes(dtype, negative ? -size : size);
+}
+
 // A number, "NaN", "-Infinity", or its bits as "0x7fc00000".
 std::optional<std::vector<std::byte>> number_from(const Json& value, DType dtype) {
   if (value.is_boolean()) return chunked::integer_bytes(dtype, value.get<bool>() ? 1 : 0);
   const bool real = dtype == DType::float16 || dtype == DType::bfloat16 ||
                     dtype == DType::float32 || dtype == DType::float64;
   if (value.is_number()) {
-    if (!real && value.is_number_unsigned()) {
-      return chunked::integer_bytes(dtype, value.get<std::uint64_t>());
-    }
-    if (!real && value.is_number_integer()) {
-      return chunked::integer_bytes(dtype, std::uint64_t(value.get<std::int64_t>()));
-    }
-    return chunked::number_bytes(dtype, value.get<double>());
+    return real ? chunked::number_bytes(dtype, value.get<double>()) : integer_from(value, dtype);
   }
   if (!value.is_string() || !real) return std::nullopt;
   const auto text = value.get<std::string>();
@@ -180,8 +227,14 @@ Result<Element> element_v3(const Json& type, bool big_endian) {
   } else if (name == "structured" || name == "struct") {
     const Json* fields = member(options, "fields");
     if (fields == nullptr || !fields->is_array()) return unknown(type);
-    // Records are bytes to the codec: their numbers are little-endian.
-    return record_of(*fields, [](const Json& field) { return element_v3(field, false); });
+    // "structured" records are bytes to the codec: their numbers are little-endian. In a "struct"
+    // the codec's order is that of its numbers; writers do not agree on those of a struct inside
+    // it.
+    const bool swapped = big_endian && name == "struct";
+    return record_of(*fields, [&](const Json& field) -> Result<Element> {
+      if (swapped && name_in(field) == "struct") return unknown(type);
+      return element_v3(field, swapped);
+    });
   } else if (name.size() > 1 && name[0] == 'r' &&
              name.find_first_not_of("0123456789", 1) == std::string::npos) {
     unsigned bits = 0;
@@ -196,6 +249,27 @@ Result<Element> element_v3(const Json& type, bool big_endian) {
     return element;
   }
   return unknown(type);
+}
+
+Result<std::vector<std::byte>> struct_fill_value(const Json& value, const Json& type,
+                                                 bool big_endian) {
+  std::vector<std::byte> all;
+  const Json* fields = member(configuration(type), "fields");
+  if (fields == nullptr || !fields->is_array()) return unknown(type);
+  for (const Json& json : *fields) {
+    const Field field(json);
+    if (!field.valid()) return bad_metadata("a field of its dtype is wrong");
+    const Result<Element> element = element_v3(*field.type, big_endian);
+    if (!element) return element.error();
+    const Json* part = member(value, field.name->get_ref<const std::string&>().c_str());
+    const bool nested = part != nullptr && part->is_object();
+    Result<std::vector<std::byte>> bytes =
+        nested ? struct_fill_value(*part, *field.type, big_endian) : fill_value(part, *element, 3);
+    if (!bytes) return bytes;
+    if (element->swap) chunked::swap_bytes(*bytes, element->bytes);
+    all = joined(std::move(all), *bytes);
+  }
+  return all;
 }
 
 Result<std::vector<std::byte>> fill_value(const Json* value, const Element& element, int version) {

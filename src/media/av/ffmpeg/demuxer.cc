@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "media/av/ffmpeg/picture_order.h"
+
 namespace penstock::media::av {
 namespace {
 
@@ -80,6 +82,24 @@ bool is_hidden(const AVPacket& packet, AVCodecID codec) {
   const int at = profile == 3 ? 2 : 3;  // the bit that says: show one that is there already
   const bool existing = (first >> at & 1) != 0;
   return !existing && (first >> (at - 2) & 1) == 0;
+}
+
+// Can FFmpeg tell key frames of this codec by their bytes? Of others it calls every packet one
+// where a parser is at work (H.263) or the index of an AVI is missing.
+bool knows_keys(const AVCodecParameters& is) {
+  switch (is.codec_id) {
+    case AV_CODEC_ID_H264:
+    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_MPEG1VIDEO:
+    case AV_CODEC_ID_MPEG2VIDEO:
+    case AV_CODEC_ID_MPEG4:
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // How many samples an Opus packet holds, by its first two bytes; 0: they make no sense.
@@ -294,6 +314,11 @@ void Demuxer::describe() {
     if (stream_->avg_frame_rate.den > 0) info_.rate = av_q2d(stream_->avg_frame_rate);
     info_.rotation = rotation_of(*stream_);
     info_.interlaced = is.field_order != AV_FIELD_PROGRESSIVE && is.field_order != AV_FIELD_UNKNOWN;
+    info_.reorders = PictureOrder::is_open(is);
+    const AVCodecDescriptor* about = avcodec_descriptor_get(is.codec_id);
+    info_.in_order = about != nullptr && (about->props & AV_CODEC_PROP_REORDER) == 0;
+    info_.keys_hold =
+        about != nullptr && ((about->props & AV_CODEC_PROP_INTRA_ONLY) != 0 || knows_keys(is));
     info_.one_layer = has_one_layer(is);
     info_.samples = avformat_index_get_entries_count(stream_);
     return;

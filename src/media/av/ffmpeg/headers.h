@@ -17,6 +17,7 @@ extern "C" {
 }
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -41,6 +42,15 @@ struct SwsFree {
   void operator()(SwsContext* context) const noexcept { sws_freeContext(context); }
 };
 using SwsPtr = std::unique_ptr<SwsContext, SwsFree>;
+
+// What a stream says by an enum; of a damaged one that may be a number without a name.
+template <class Enum>
+int number_of(const Enum& said) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number = 0;
+  std::memcpy(&number, &said, sizeof number);
+  return number;
+}
 
 // The stream's display matrix, or null.
 inline const std::int32_t* display_matrix(const AVStream& stream) {

@@ -1,12 +1,16 @@
 // The entry of libpenstock_av: demuxer, decoder and converters put together.
+#include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "media/av/av.h"
 #include "media/av/ffmpeg/decoder.h"
 #include "media/av/ffmpeg/demuxer.h"
 #include "media/av/ffmpeg/flac.h"
 #include "media/av/ffmpeg/flac_file.h"
+#include "media/av/ffmpeg/picture_order.h"
 #include "media/av/ffmpeg/pixels.h"
 #include "media/av/ffmpeg/recovery.h"
 #include "media/av/ffmpeg/sounds.h"
@@ -25,7 +29,10 @@ class FfmpegInput final : public Input {
   Result<bool> read(Packet& packet) override { return demuxer_.read(packet); }
   void read_blank(bool blank) override { demuxer_.read_blank(blank); }
   Status seek(std::int64_t time) override { return demuxer_.seek(time); }
-  Status rewind() override { return demuxer_.rewind(); }
+  Status rewind() override {
+    order_.reset();
+    return demuxer_.rewind();
+  }
   std::int64_t complaints() const noexcept override { return demuxer_.messages().errors; }
   const std::string& complaint() const noexcept override { return demuxer_.messages().first; }
 
@@ -37,6 +44,13 @@ class FfmpegInput final : public Input {
                       {is.extradata, std::size_t(is.extradata_size)});
   }
 
+  bool shown_early() override {
+    Messages ignored;
+    const Listening listening(ignored);
+    if (!order_) order_.emplace(demuxer_.parameters());
+    return order_->is_early(demuxer_.packet());
+  }
+
   void expect_reorder(int pictures) override { decoder_.expect_reorder(pictures); }
 
   Status send(std::int64_t tag, Wanted wanted) override {
@@ -44,6 +58,7 @@ class FfmpegInput final : public Input {
       Status opened = decoder_.open(demuxer_.parameters(), demuxer_.tick(), stream(), name_);
       if (!opened) return opened;
     }
+    if ((demuxer_.packet().flags & AV_PKT_FLAG_DISCARD) != 0) unshown_.push_back(tag);
     return decoder_.send(demuxer_.packet(), tag, wanted);
   }
   Status drain() override {
@@ -51,8 +66,11 @@ class FfmpegInput final : public Input {
     return decoder_.drain();
   }
   Result<bool> receive(Picture& picture) override {
-    Result<bool> got = receive_frame();
-    if (got && *got) picture = picture_of(decoder_.frame(), decoder_.frame_is_damaged());
+    Result<bool> got = false;
+    do {
+      got = receive_frame();
+      if (got && *got) picture = picture_of(decoder_.frame(), decoder_.frame_is_damaged());
+    } while (got && *got && is_unshown(picture.tag));
     if (got && !*got && decoder_.is_open()) note_format(picture);
     return got;
   }
@@ -61,7 +79,10 @@ class FfmpegInput final : public Input {
     if (got && *got) sound = sound_of(decoder_.frame(), decoder_.frame_is_damaged());
     return got;
   }
-  void flush() override { decoder_.flush(); }
+  void flush() override {
+    unshown_.clear();
+    decoder_.flush();
+  }
   std::int64_t damages() const noexcept override { return decoder_.damages(); }
   const std::string& damage() const noexcept override { return decoder_.damage(); }
 
@@ -73,6 +94,10 @@ class FfmpegInput final : public Input {
   }
 
  private:
+  // Most decoders leave such pictures out themselves; that of AV1 does so since FFmpeg 6.1.
+  bool is_unshown(std::int64_t tag) const {
+    return std::find(unshown_.begin(), unshown_.end(), tag) != unshown_.end();
+  }
   Result<bool> receive_frame() {
     if (!decoder_.is_open()) return false;
     return decoder_.receive();
@@ -89,6 +114,8 @@ class FfmpegInput final : public Input {
   std::string name_;
   Demuxer demuxer_;
   Decoder decoder_;
+  std::optional<PictureOrder> order_;
+  std::vector<std::int64_t> unshown_;  // tags of packets that an edit list leaves out
 };
 
 class FfmpegLibrary final : public Library {

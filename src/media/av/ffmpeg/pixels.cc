@@ -24,7 +24,7 @@ AVPixelFormat plain(int format) {
 }
 
 bool is_full(const AVFrame& frame) {
-  return plain(frame.format) != frame.format || frame.color_range == AVCOL_RANGE_JPEG;
+  return plain(frame.format) != frame.format || number_of(frame.color_range) == AVCOL_RANGE_JPEG;
 }
 
 Planes planes_of(AVPixelFormat format) {
@@ -42,7 +42,7 @@ Planes planes_of(AVPixelFormat format) {
   }
 }
 
-Matrix matrix_of(AVColorSpace space) {
+Matrix matrix_of(int space) {
   switch (space) {
     case AVCOL_SPC_BT709:
       return Matrix::bt709;
@@ -87,9 +87,9 @@ Picture picture_of(const AVFrame& frame, bool damaged) {
     picture.data[i] = frame.data[i];
     picture.row_bytes[i] = frame.linesize[i];
   }
-  picture.matrix = matrix_of(frame.colorspace);
+  picture.matrix = matrix_of(number_of(frame.colorspace));
   picture.full_range = is_full(frame);
-  picture.left_chroma = frame.chroma_location != AVCHROMA_LOC_CENTER;
+  picture.left_chroma = number_of(frame.chroma_location) != AVCHROMA_LOC_CENTER;
   picture.key = is_key(frame);
   picture.damaged = damaged;
   if (const AVPixFmtDescriptor* about = av_pix_fmt_desc_get(AVPixelFormat(frame.format))) {
@@ -102,7 +102,7 @@ Picture picture_of(const AVFrame& frame, bool damaged) {
 
 Status PixelConverter::prepare(const AVFrame& frame, AVPixelFormat to) {
   const AVPixelFormat from = plain(frame.format);
-  const int full = is_full(frame) ? 1 : 0, matrix = frame.colorspace;
+  const int full = is_full(frame) ? 1 : 0, matrix = number_of(frame.colorspace);
   if (context_ != nullptr && width_ == frame.width && height_ == frame.height && from_ == from &&
       to_ == to && full_ == full && matrix_ == matrix) {
     return {};

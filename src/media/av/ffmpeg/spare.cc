@@ -15,14 +15,19 @@ SpareDecoder& place_of(Kind kind) {
   return spare[kind == Kind::video ? 0 : 1];
 }
 
+template <class Enum>
+bool same(const Enum& a, const Enum& b) {
+  return number_of(a) == number_of(b);
+}
+
 bool alike(const AVCodecParameters& a, const AVCodecParameters& b) {
   return a.codec_id == b.codec_id && a.codec_tag == b.codec_tag && a.format == b.format &&
          a.width == b.width && a.height == b.height && a.profile == b.profile &&
-         a.level == b.level && a.field_order == b.field_order && a.color_range == b.color_range &&
-         a.color_primaries == b.color_primaries && a.color_trc == b.color_trc &&
-         a.color_space == b.color_space && a.chroma_location == b.chroma_location &&
-         a.video_delay == b.video_delay && a.sample_rate == b.sample_rate &&
-         a.bits_per_coded_sample == b.bits_per_coded_sample &&
+         a.level == b.level && same(a.field_order, b.field_order) &&
+         same(a.color_range, b.color_range) && same(a.color_primaries, b.color_primaries) &&
+         same(a.color_trc, b.color_trc) && same(a.color_space, b.color_space) &&
+         same(a.chroma_location, b.chroma_location) && a.video_delay == b.video_delay &&
+         a.sample_rate == b.sample_rate && a.bits_per_coded_sample == b.bits_per_coded_sample &&
          a.bits_per_raw_sample == b.bits_per_raw_sample && a.block_align == b.block_align &&
          a.initial_padding == b.initial_padding &&
          av_channel_layout_compare(&a.ch_layout, &b.ch_layout) == 0 &&

@@ -6,6 +6,7 @@
 
 #include "formats/chunked/hdf5/module.h"
 #include "formats/chunked/hdf5/module/attributes.h"
+#include "formats/chunked/hdf5/module/driver.h"
 #include "formats/chunked/hdf5/module/handle.h"
 #include "formats/chunked/hdf5/module/types.h"
 
@@ -18,13 +19,15 @@ std::mutex& library() {
   return mutex;
 }
 
-Error failed(const std::string& doing) {
+// What the driver came across says more than libhdf5 does.
+Error failure_of(const std::string& doing, Remote* remote) {
+  if (remote != nullptr && remote->failure) return *std::exchange(remote->failure, std::nullopt);
   return Error(Code::corrupt, "libhdf5 cannot " + doing + ": " + last_failure());
 }
 
 class OpenedFile final : public File {
  public:
-  explicit OpenedFile(hid_t id) : id_(id) {}
+  OpenedFile(hid_t id, std::shared_ptr<Remote> remote) : id_(id), remote_(std::move(remote)) {}
   OpenedFile(const OpenedFile&) = delete;
   OpenedFile& operator=(const OpenedFile&) = delete;
   ~OpenedFile() override {
@@ -50,6 +53,13 @@ class OpenedFile final : public File {
     return paths;
   }
 
+  bool has(const std::string& path) const override {
+    const std::lock_guard hold(library());
+    H5O_info_t info;
+    return H5Oget_info_by_name2(id_, path.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+           info.type == H5O_TYPE_DATASET;
+  }
+
   Result<Dataset> describe(const std::string& path) const override {
     const std::lock_guard hold(library());
     const hid_t id = dataset(path);
@@ -70,6 +80,7 @@ class OpenedFile final : public File {
     found.descr = std::move(words->descr);
     found.inner = std::move(words->inner);
     found.element_bytes = words->bytes;
+    found.texts = std::move(words->texts);
     found.fill.resize(H5Tget_size(type.get()));
     // Asked for a damaged one, libhdf5 1.10 does not come back: so it is looked at first.
     H5D_fill_value_t fill = H5D_FILL_VALUE_ERROR;
@@ -83,8 +94,11 @@ class OpenedFile final : public File {
       std::size_t count = 64;
       Filter filter;
       filter.values.resize(count);
+      char name[64] = "";
       filter.id = H5Pget_filter2(created.get(), unsigned(i), &flags, &count, filter.values.data(),
-                                 0, nullptr, &settings);
+                                 sizeof(name), name, &settings);
+      filter.name.assign(name, strnlen(name, sizeof(name)));
+      filter.available = H5Zfilter_avail(filter.id) > 0;
       filter.values.resize(std::min<std::size_t>(count, filter.values.size()));
       found.filters.push_back(std::move(filter));
     }
@@ -160,6 +174,8 @@ class OpenedFile final : public File {
   }
 
  private:
+  Error failed(const std::string& doing) const { return failure_of(doing, remote_.get()); }
+
   // Stays open: below 0 if it cannot be opened.
   hid_t dataset(const std::string& path) const {
     const auto known = open_.find(path);
@@ -176,8 +192,21 @@ class OpenedFile final : public File {
     H5Pget_userblock(file.get(), &before);
     H5Pget_sizes(file.get(), &address_bytes, &length_bytes);
     if (before != 0) found.only_hdf5 = "the file begins with something else";
-    if (H5Pget_external_count(created) > 0) found.only_hdf5 = "its elements are in other files";
-    H5O_info_t info;
+    if (H5Pget_external_count(created) > 0) {
+      found.only_hdf5 = "its elements are in other files";
+      found.elsewhere = true;
+    }
+    H5O_info_t info, root;
+    if (H5Oget_info2(id, &info, H5O_INFO_BASIC) >= 0 &&
+        H5Oget_info2(id_, &root, H5O_INFO_BASIC) >= 0 && info.fileno != root.fileno) {
+      found.only_hdf5 = "a link leads to it in another file";
+      found.elsewhere = true;
+    }
+    unsigned options = 0;
+    if (H5Pget_chunk_opts(created, &options) >= 0 &&
+        (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0) {
+      found.only_hdf5 = "chunks at its edges are not filtered";
+    }
     if (address_bytes == 8 && length_bytes == 8 && H5Oget_info2(id, &info, H5O_INFO_BASIC) >= 0) {
       found.header = info.addr;
     }
@@ -195,21 +224,33 @@ class OpenedFile final : public File {
         if (offset != HADDR_UNDEF) found.offset = offset;
         break;
       }
+      case H5D_VIRTUAL:
+        found.elsewhere = true;
+        break;
       default:
         break;
     }
   }
 
   hid_t id_;
+  std::shared_ptr<Remote> remote_;  // null: a local file
   mutable std::map<std::string, hid_t> open_;
 };
 
-Result<std::shared_ptr<const File>> open_file(const std::string& path) {
+Result<std::shared_ptr<const File>> open_file(const std::string& name,
+                                              std::shared_ptr<const storage::Source> source) {
   const std::lock_guard hold(library());
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it prints otherwise
-  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (id < 0) return failed("open the file");
-  return std::shared_ptr<const File>(std::make_shared<OpenedFile>(id));
+  std::shared_ptr<Remote> remote;
+  const Handle access = plist_handle(H5Pcreate(H5P_FILE_ACCESS));
+  if (source != nullptr) {
+    remote = std::make_shared<Remote>(std::move(source));
+    if (!use_driver(access.get(), remote))
+      return failure_of("take a driver for files from afar", {});
+  }
+  const hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get());
+  if (id < 0) return failure_of("open the file", remote.get());
+  return std::shared_ptr<const File>(std::make_shared<OpenedFile>(id, std::move(remote)));
 }
 
 }  // namespace

@@ -61,6 +61,15 @@ Result<TypeWords> real(hid_t type) {
   return made(type, 'f');
 }
 
+Result<TypeWords> text(hid_t type) {
+  if (H5Tis_variable_str(type) > 0) return unreadable("text of variable length");
+  const std::size_t size = H5Tget_size(type);
+  TypeWords words{"|S" + std::to_string(size), {}, size, {}};
+  const H5T_str_t end = H5Tget_strpad(type);
+  if (end != H5T_STR_NULLPAD) words.texts.push_back({0, size, end == H5T_STR_SPACEPAD});
+  return words;
+}
+
 // h5py's booleans are an enumeration.
 bool is_boolean(hid_t type) {
   if (H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 1) return false;
@@ -95,6 +104,7 @@ Result<TypeWords> record(hid_t type) {
     return words;
   }
   std::string names, formats, offsets;
+  std::vector<chunked::Text> texts;
   for (int i = 0; i < H5Tget_nmembers(type); ++i) {
     const Handle member = type_handle(H5Tget_member_type(type, unsigned(i)));
     const Result<TypeWords> words = words_of(member.get());
@@ -111,9 +121,17 @@ Result<TypeWords> record(hid_t type) {
     }
     names += in_quotes(member_name(type, unsigned(i))) + ", ";
     formats += format + ", ";
-    offsets += std::to_string(H5Tget_member_offset(type, unsigned(i))) + ", ";
+    const std::size_t offset = H5Tget_member_offset(type, unsigned(i));
+    offsets += std::to_string(offset) + ", ";
+    const std::size_t end = offset + H5Tget_size(member.get());
+    for (std::size_t at = offset; !words->texts.empty() && at < end; at += words->bytes) {
+      for (const chunked::Text& one : words->texts) {
+        texts.push_back({at + one.offset, one.bytes, one.spaces});
+      }
+    }
   }
   TypeWords words;
+  words.texts = std::move(texts);
   words.bytes = H5Tget_size(type);
   words.descr = "{'names': [" + names + "], 'formats': [" + formats + "], 'offsets': [" + offsets +
                 "], 'itemsize': " + std::to_string(words.bytes) + "}";
@@ -155,13 +173,12 @@ Result<TypeWords> words_of(hid_t type) {
     case H5T_FLOAT:
       return real(type);
     case H5T_ENUM: {
-      if (is_boolean(type)) return TypeWords{"|b1", {}, 1};
+      if (is_boolean(type)) return TypeWords{"|b1", {}, 1, {}};
       const Handle base = type_handle(H5Tget_super(type));
       return integer(base.get());
     }
     case H5T_STRING:
-      if (H5Tis_variable_str(type) > 0) return unreadable("text of variable length");
-      return TypeWords{"|S" + std::to_string(H5Tget_size(type)), {}, H5Tget_size(type)};
+      return text(type);
     case H5T_COMPOUND:
       return record(type);
     case H5T_ARRAY:

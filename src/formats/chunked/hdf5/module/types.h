@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/chunked/element.h"
 #include "formats/chunked/hdf5/module/handle.h"
 
 namespace penstock::formats::hdf5 {
@@ -13,6 +14,7 @@ struct TypeWords {
   std::string descr;                 // "<f4"; a dict for records
   std::vector<std::uint64_t> inner;  // dimensions of an array type
   std::size_t bytes = 0;             // of what descr describes
+  std::vector<chunked::Text> texts;  // in it
 };
 
 // Fails with unsupported for what has no fixed size, and for references.

@@ -1,5 +1,5 @@
 // Tokens as int64, with every instruction set that the machine has.
-#include "data/widen.h"
+#include "formats/tokens/widen.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "../targets.h"
 
-namespace penstock::data {
+namespace penstock::formats::tokens {
 namespace {
 
 template <class T>
@@ -16,7 +16,8 @@ void check_all_counts() {
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = T(~T(0) - T(i * i * 31));
   for (std::size_t count = 0; count < 100; ++count) {
     std::vector<std::int64_t> got(count + 1, 77);
-    widen(tokens.data() + 1, count, got.data());
+    const auto* next = reinterpret_cast<const std::byte*>(tokens.data());
+    widen(tokens.data() + 1, count, got.data(), count % 2 == 0 ? next : nullptr);
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], std::int64_t(tokens[i + 1])) << i;
     EXPECT_EQ(got[count], 77) << "nothing is written behind the last";
   }
@@ -31,4 +32,4 @@ TEST(Widen, tokens_of_every_type_keep_their_values) {
 }
 
 }  // namespace
-}  // namespace penstock::data
+}  // namespace penstock::formats::tokens
