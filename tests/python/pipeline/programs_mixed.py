@@ -322,7 +322,7 @@ def a_hook_that_ends_calls_that_take_too_long(p):
                 yield
 
     def nap(x):
-        time.sleep(1.5 if x == 1 else 0)
+        time.sleep(1.0 if x == 1 else 0)
         return x
 
     factory = lambda info: [Limit()]  # noqa: E731
