@@ -1,13 +1,17 @@
 """A real nginx on loopback, and a proxy before it that is slow or breaks things."""
 
 import contextlib
+import math
 import shutil
 import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from patience import wait_until
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
 
@@ -56,31 +60,73 @@ def nginx(root: Path, folder: Path) -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        for _ in range(200):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.02)
+        assert wait_until(lambda: _answers(port)), (folder / "error.log").read_text()
         yield port
     finally:
         process.terminate()
         process.wait()
 
 
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+class Crowd:
+    """A fault that is none: says how many requests were under way at once.
+
+    Each is held back for half a second, or until there are as many as are expected. Some have to
+    come alone; if twenty did, the others are not held back any more.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._now = self._expected = self._in_vain = self.most = 0
+
+    def expect(self, number: int) -> None:
+        """From now on."""
+        self.most, self._expected = 0, number
+
+    def __call__(self, number: int) -> None:
+        with self._changed:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            self._changed.notify_all()
+            if self._in_vain < 20:
+                self._in_vain += not self._changed.wait_for(self._are_enough, 0.5)
+        time.sleep(0.02)  # more than are expected may come
+        with self._changed:
+            self._now -= 1
+
+    def _are_enough(self) -> bool:
+        return self.most >= self._expected
+
+
 class Proxy:
     """Hands requests on to a server, one by one; `fault(number)` says what goes wrong with each.
 
-    None: nothing. A number: so many seconds of delay. "reset", "503", "cut" (half of the body),
-    "hang up" (no answer at all).
+    None: nothing. "reset", "503", "cut" (half of the body), "hang up" (no answer at all). After
+    `most` faults of a request the same one is answered: else chance would decide how many of its
+    tries meet one.
     """
 
-    def __init__(self, port: int, fault: Callable[[int], float | str | None]) -> None:
-        self._target, self._fault = port, fault
+    def __init__(
+        self, port: int, fault: Callable[[int], str | None], most: float = math.inf
+    ) -> None:
+        self._target, self._fault, self._most = port, fault, most
         self._lock = threading.Lock()
+        self._met: Counter[bytes] = Counter()  # faults, by request
         self.requests = 0
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def faults(self) -> int:
+        """How many there were."""
+        return self._met.total()
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)  # closing alone does not wake who accepts
@@ -109,9 +155,11 @@ class Proxy:
         with self._lock:
             number = self.requests
             self.requests += 1
-        fault = self._fault(number)
-        if isinstance(fault, float):
-            time.sleep(fault)
+            answered = self._met[head] >= self._most
+        fault = None if answered else self._fault(number)
+        if fault is not None:
+            with self._lock:
+                self._met[head] += 1
         if fault == "hang up":
             return False
         if fault == "reset":

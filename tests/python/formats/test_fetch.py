@@ -1,7 +1,5 @@
 """Rows and windows from a web server: neighbours come in one request, and many are under way."""
 
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,27 +10,11 @@ import penstock as ps
 import pytest
 import zarr
 from arrays import assert_rows
-from servers import NGINX, Proxy, nginx
+from servers import NGINX, Crowd, Proxy, nginx
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (nginx-light)")
 
 ROWS = np.random.default_rng(1).integers(0, 255, (4000, 100), "u1")
-
-
-class Crowd:
-    """A fault that is none: says how many requests were under way at once."""
-
-    def __init__(self, delay: float) -> None:
-        self._delay, self._lock = delay, threading.Lock()
-        self._now = self.most = 0
-
-    def __call__(self, number: int) -> None:
-        with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-        time.sleep(self._delay)
-        with self._lock:
-            self._now -= 1
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +56,11 @@ NAMES = ["chunks.h5", "plain.h5", "shards.zarr", "tokens.bin", "rows.npy"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_in_order_neighbours_come_in_one_request(port: int, root: Path, name: str) -> None:
-    crowd = Crowd(0.02)
+    crowd = Crowd()
     proxy = Proxy(port, crowd)
     ds = opened(f"http://127.0.0.1:{proxy.port}", name)
-    before, crowd.most = proxy.requests, 0
+    before = proxy.requests
+    crowd.expect(4)
     assert np.array_equal(values(ds, threads=1), ROWS)
     # 40 batches of 100 rows, in 800 chunks; ten shards take two more each to open.
     assert proxy.requests - before <= 40 + 20 + 5
@@ -87,10 +70,13 @@ def test_in_order_neighbours_come_in_one_request(port: int, root: Path, name: st
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shuffled_many_are_under_way(port: int, root: Path, name: str) -> None:
-    crowd = Crowd(0.02)
+    crowd = Crowd()
     proxy = Proxy(port, crowd)
-    ds = opened(f"http://127.0.0.1:{proxy.port}", name).shuffle(seed=3)
-    crowd.most = 0
+    ds = opened(f"http://127.0.0.1:{proxy.port}", name)
+    for i in range(0, len(ROWS), 400):  # opens a shard
+        ds[i]
+    ds = ds.shuffle(seed=3)
+    crowd.expect(4)
     assert np.array_equal(values(ds, threads=1), values(opened(str(root), name).shuffle(seed=3)))
     assert 4 <= crowd.most <= 32
     proxy.close()
@@ -157,8 +143,9 @@ def test_what_is_fetched_ahead_stays_under_the_ceiling(port: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_faults_that_pass_are_not_noticed(port: int, root: Path, name: str) -> None:
-    faults = ["reset", None, "503", None, "cut", None]
-    proxy = Proxy(port, lambda number: faults[number % 6] if number % 4 == 1 else None)
+    faults = [None, "reset", "503", None, "cut"]
+    proxy = Proxy(port, lambda number: faults[number % len(faults)], most=2)
     ds = opened(f"http://127.0.0.1:{proxy.port}", name)
     assert np.array_equal(values(ds.take(1000), threads=2), ROWS[:1000])
+    assert proxy.faults > 3
     proxy.close()

@@ -5,7 +5,6 @@ import io as pyio
 import os
 import shutil
 import tarfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +14,9 @@ from typing import Any
 import numpy as np
 import penstock as ps
 import pytest
+from patience import wait_until
 from penstock import io
-from servers import NGINX, Proxy, nginx
+from servers import NGINX, Crowd, Proxy, nginx
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (nginx-light)")
 
@@ -69,8 +69,8 @@ def through(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made: list[Proxy] = []
 
-    def make(fault: Any) -> Proxy:
-        made.append(Proxy(port, fault))
+    def make(*fault: Any, **most: int) -> Proxy:
+        made.append(Proxy(port, *fault, **most))
         return made[-1]
 
     yield make
@@ -174,14 +174,14 @@ def test_other_formats_are_read_too(url: str, root: Path) -> None:
 
 def test_faults_that_pass_are_not_noticed(through: Callable[[Any], Proxy], root: Path) -> None:
     faults = ["reset", "503", "cut", "hang up", None, None]
-    proxy = through(lambda number: faults[number % len(faults)])
+    proxy = through(lambda number: faults[number % len(faults)], most=3)
     url = f"http://127.0.0.1:{proxy.port}"
     wanted = list(io.iter_tar(f"{root}/{{0..2}}.tar"))
     assert list(io.iter_tar(f"{url}/{{0..2}}.tar")) == wanted
     ds = ps.open(f"{url}/1.tar").shuffle(seed=4).decode("cls")
     labels = [batch["cls"].tolist() for batch in ds.batch(20).loader(threads=2)]
     assert sorted(sum(labels, [])) == list(range(100, 200))  # noqa: RUF017
-    assert proxy.requests > 20
+    assert proxy.faults > 10
 
 
 @pytest.mark.parametrize("fault", ["reset", "503", "cut", "hang up"])
@@ -212,14 +212,14 @@ def test_a_file_that_changes_on_the_server_is_noticed(url: str, root: Path) -> N
 
 
 def test_slow_answers_overlap(through: Callable[[Any], Proxy], root: Path) -> None:
-    proxy = through(lambda number: 0.1)
-    url = f"http://127.0.0.1:{proxy.port}/large.tar"
-    begun = time.monotonic()
-    got = list(io.iter_tar(url))
-    one_by_one = 0.1 * proxy.requests
-    assert len(got) == 40
+    crowd = Crowd()
+    proxy = through(crowd)
+    samples = iter(io.iter_tar(f"http://127.0.0.1:{proxy.port}/large.tar"))
+    next(samples)
+    crowd.expect(2)
+    assert sum(1 for _ in samples) == 39
     assert proxy.requests >= 12
-    assert time.monotonic() - begun < one_by_one
+    assert crowd.most >= 2
     assert proxy.connections <= 32
 
 
@@ -228,11 +228,8 @@ def test_the_next_shards_come_while_one_is_read(through: Callable[[Any], Proxy])
     stream = iter(io.iter_tar([f"http://127.0.0.1:{proxy.port}/large.tar"] * 3))
     for _ in range(30):  # of 40 samples in the first
         next(stream)
-        if proxy.requests >= 20:
-            break
-        time.sleep(0.1)
     # It has 12 ranges itself; without them the others have no more than their first.
-    assert proxy.requests >= 20
+    assert wait_until(lambda: proxy.requests >= 20)
 
 
 def test_connections_are_used_again(through: Callable[[Any], Proxy]) -> None:
@@ -254,22 +251,6 @@ def test_many_threads_share_one_client(url: str, root: Path) -> None:
         assert all(pool.map(part, range(300)))
 
 
-class Crowd:
-    """A fault that is none: says how many requests were under way at once."""
-
-    def __init__(self, delay: float) -> None:
-        self._delay, self._lock = delay, threading.Lock()
-        self._now = self.most = 0
-
-    def __call__(self, number: int) -> None:
-        with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-        time.sleep(self._delay)
-        with self._lock:
-            self._now -= 1
-
-
 def bytes_of(ds: Any, batch: int, **settings: Any) -> list[list[bytes]]:
     loader = ds.batch(batch).loader(**settings)
     return [[bytes(one) for one in batch["bin"]] for batch in loader]
@@ -278,10 +259,11 @@ def bytes_of(ds: Any, batch: int, **settings: Any) -> list[list[bytes]]:
 def test_a_loader_in_order_asks_for_few_large_ranges(
     through: Callable[[Any], Proxy], root: Path
 ) -> None:
-    crowd = Crowd(0.05)
+    crowd = Crowd()
     proxy = through(crowd)
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/{{0..5}}.tar")
     before = proxy.requests
+    crowd.expect(4)
     got = bytes_of(ds, 50, threads=1)
     assert got == bytes_of(ps.open(f"{root}/{{0..5}}.tar"), 50)
     assert proxy.requests - before <= 24  # 600 records, 12 batches
@@ -291,9 +273,10 @@ def test_a_loader_in_order_asks_for_few_large_ranges(
 def test_a_shuffled_loader_has_many_ranges_under_way(
     through: Callable[[Any], Proxy], root: Path
 ) -> None:
-    crowd = Crowd(0.05)
+    crowd = Crowd()
     proxy = through(crowd)
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/large.tar").shuffle(seed=3)
+    crowd.expect(16)
     got = bytes_of(ds, 4, threads=1)
     assert got == bytes_of(ps.open(f"{root}/large.tar").shuffle(seed=3), 4)
     assert crowd.most >= 16
@@ -358,9 +341,10 @@ def test_faults_under_a_loader_that_pass_are_not_noticed(
     through: Callable[[Any], Proxy], root: Path
 ) -> None:
     faults = ["reset", None, "503", None, "cut", None]
-    proxy = through(lambda number: faults[number % len(faults)])
+    proxy = through(lambda number: faults[number % len(faults)], most=3)
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/large.tar").shuffle(seed=5)
     assert bytes_of(ds, 4) == bytes_of(ps.open(f"{root}/large.tar").shuffle(seed=5), 4)
+    assert proxy.faults > 10
 
 
 def test_a_cache_asks_a_server_once(through: Callable[[Any], Proxy]) -> None:
@@ -373,7 +357,7 @@ def test_a_cache_asks_a_server_once(through: Callable[[Any], Proxy]) -> None:
 
 
 def test_a_loader_that_is_left_asks_for_no_more(through: Callable[[Any], Proxy]) -> None:
-    proxy = through(Crowd(0.02))
+    proxy = through(Crowd())
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/{{0..5}}.tar").shuffle(seed=2)
     loader = ds.batch(20).loader(threads=2)
     next(iter(loader))
@@ -390,10 +374,10 @@ def test_records_of_several_files_come_together(
         with io.TFRecordWriter(root / f"t{s}.tfrecord") as writer:
             for i in range(100):
                 writer.write(b"%d" % (100 * s + i))
-    crowd = Crowd(0.05)
+    crowd = Crowd()
     base = f"http://127.0.0.1:{through(crowd).port}"
     records = io.TFRecords([f"{base}/t{s}.tfrecord" for s in range(6)])
-    crowd.most = 0
+    crowd.expect(4)
     wanted = [550, 3, 120, 230, 340, 450, 3]
     assert [int(one) for one in records[wanted]] == wanted
     assert crowd.most >= 4
@@ -424,7 +408,7 @@ def test_tables_are_read_from_a_server(
     through: Callable[[Any], Proxy], root: Path, name: str
 ) -> None:
     write_tables(root)
-    proxy = through(lambda number: "503" if number % 20 == 3 else None)
+    proxy = through(lambda number: "503" if number % 20 == 3 else None, most=3)
     url = f"http://127.0.0.1:{proxy.port}/{name}"
     for ds, wanted in [
         (ps.open(url), ps.open(root / name)),

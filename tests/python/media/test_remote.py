@@ -8,6 +8,7 @@ import penstock as ps
 import pytest
 from clips import Clips, decoded, ffmpeg, source
 from numpy.typing import NDArray
+from patience import wait_until
 from penstock import io
 from servers import NGINX, nginx
 from sounds import Sounds
@@ -20,12 +21,18 @@ class Served:
 
     def __init__(self, port: int, root: Path, log: Path) -> None:
         self.port, self.root, self._log = port, root, log
+        self._asked = 0
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/{name}"
 
     def sent(self, name: str) -> int:
-        """Bytes of bodies, as the server has logged them."""
+        """Bytes of bodies, as the server has logged them: in turn, each after its body was sent."""
+        self._asked += 1
+        last = f"/asked-{self._asked}"
+        with pytest.raises(FileNotFoundError):
+            io.read_range(self.url(last[1:]), 0, 1)
+        assert wait_until(lambda: f"{last} " in self._log.read_text())
         lines = [line for line in self._log.read_text().splitlines() if f"/{name} " in line]
         return sum(int(line.split('" ')[1].split()[1]) for line in lines)
 
