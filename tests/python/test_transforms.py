@@ -392,21 +392,25 @@ def test_a_bad_item_fails_alone() -> None:
 
 
 def test_python_goes_on_while_an_op_works() -> None:
-    started, ended = threading.Event(), threading.Event()
     pixels = np.zeros((4000, 4000, 3), np.uint8)
 
-    def work() -> None:
-        started.set()
-        ops.resize((3999, 3999), "lanczos")(pixels)
-        ended.set()
+    def went_on() -> bool:
+        started, ended = threading.Event(), threading.Event()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    started.wait()
-    time.sleep(0.01)  # were the GIL held, this would come back when the op is done
-    went_on = not ended.is_set()
-    thread.join()
-    assert went_on
+        def work() -> None:
+            started.set()
+            ops.resize((3999, 3999), "lanczos")(pixels)
+            ended.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        started.wait()
+        time.sleep(0.01)  # were the GIL held, this would come back when the op is done
+        early = not ended.is_set()
+        thread.join()
+        return early
+
+    assert any(went_on() for _ in range(5))  # others may want the cores
 
 
 def test_threads_do_not_disturb_each_other() -> None:

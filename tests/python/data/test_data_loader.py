@@ -13,6 +13,7 @@ import makers
 import numpy as np
 import penstock as ps
 import pytest
+from patience import wait_until
 
 
 def augmented(source):
@@ -191,20 +192,22 @@ def test_a_slow_oldest_batch_is_no_deadlock():
 
 def test_maps_run_at_once_up_to_their_concurrency():
     # 21: "in datasets created on demand up to the sum of the maps' concurrency"
-    running, most, lock = 0, 0, threading.Lock()
+    running, most, changed = 0, 0, threading.Condition()
 
     def wait(sample):
         nonlocal running, most
-        with lock:
+        with changed:
             running += 1
             most = max(most, running)
-        time.sleep(0.02)
-        with lock:
+            changed.notify_all()
+            changed.wait_for(lambda: most >= 6, 20)
+        time.sleep(0.02)  # more may come
+        with changed:
             running -= 1
         return sample
 
     list(ps.from_list(range(40)).map(wait, concurrency=6).batch(5).loader())
-    assert 3 <= most <= 6
+    assert most == 6
 
 
 def test_async_maps_and_executors():
@@ -228,10 +231,7 @@ def test_loaders_that_are_dropped_end_quietly():
         next(iter(loader))
         del loader
         gc.collect()
-    deadline = time.monotonic() + 5
-    while threading.active_count() > threads and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() <= threads
+    assert wait_until(lambda: threading.active_count() <= threads)
 
 
 def run_script(script, **options):
@@ -270,10 +270,23 @@ batch = next(batches)
 
 
 def test_closing_from_another_thread_ends_the_loop_and_not_the_epoch():
-    loader = ps.from_list(range(100)).map(lambda sample: time.sleep(0.05)).batch(50).loader()
-    threading.Timer(0.2, loader.close).start()
+    working = threading.Event()
+
+    def slow(sample):
+        working.set()
+        time.sleep(0.05)
+        return sample
+
+    def close():
+        working.wait(20)
+        loader.close()
+
+    loader = ps.from_list(range(10_000)).map(slow).batch(50).loader()
+    closer = threading.Thread(target=close)
+    closer.start()
     with pytest.raises(RuntimeError, match="closed"):
         list(loader)
+    closer.join()
     assert loader.epoch == 0
 
 
@@ -304,8 +317,8 @@ import os, signal, threading, time, penstock as ps
 def slow(sample):
     time.sleep(1)
     return sample
-threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     list(ps.from_list(range(100)).map(slow).batch(50).loader())
 except KeyboardInterrupt:
     print("interrupted")

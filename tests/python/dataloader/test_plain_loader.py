@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import wait_until
 from penstock.dataloader import CacheDataLoader, DataLoader
 from penstock.pipeline._cache import cache_iterator
 
@@ -96,17 +97,17 @@ def test_an_async_source() -> None:
 
 
 def test_leaving_the_loop_ends_the_run() -> None:
+    before = set(threading.enumerate())
     for item in DataLoader(itertools.count(), preprocessor=double):
         if item > 20:
             break
-    names = [thread.name for thread in threading.enumerate() if "penstock" in thread.name]
-    assert names == []
+    assert wait_until(lambda: set(threading.enumerate()) <= before), threading.enumerate()
 
 
 def test_a_timeout_is_raised() -> None:
     gate = threading.Event()
     with pytest.raises(TimeoutError):
-        list(DataLoader([1], preprocessor=lambda x: gate.wait(2), timeout=0.05))
+        list(DataLoader([1], preprocessor=lambda x: gate.wait(20), timeout=0.05))
     gate.set()
 
 

@@ -18,6 +18,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import numpy as np
+from patience import wait_until
 from penstock.dataloader import PyTorchDataLoader, get_pytorch_dataloader
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
@@ -31,10 +32,7 @@ CONTEXTS = pytest.mark.parametrize("context", ["fork", "spawn"])
 def no_processes_left() -> Iterator[None]:
     yield
     gc.collect()  # a loop that has failed lives as long as the traceback
-    deadline = time.monotonic() + 20
-    while multiprocessing.active_children() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert multiprocessing.active_children() == []
+    assert wait_until(lambda: multiprocessing.active_children() == [])
 
 
 class Numbers(Dataset):

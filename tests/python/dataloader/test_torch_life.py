@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 # ruff: noqa: E402
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from patience import wait_until
 from penstock.dataloader import PyTorchDataLoader
 from torch.utils.data import IterableDataset
 
@@ -29,10 +29,7 @@ def no_threads_left() -> Iterator[None]:
     before = threads()
     yield
     gc.collect()
-    deadline = time.monotonic() + 5
-    while threads() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threads() <= before
+    assert wait_until(lambda: threads() <= before)
 
 
 class Stream(IterableDataset):
@@ -111,7 +108,7 @@ def test_what_was_raised_does_not_keep_the_iteration_alive(options: dict[str, An
         except ValueError:
             pass
         del batches
-        assert alive() is None
+        assert wait_until(lambda: alive() is None)  # without a collection
     finally:
         gc.enable()
 
@@ -151,12 +148,7 @@ def test_loaders_and_datasets_are_freed() -> None:
         batches = iter(loader)
         next(batches)
         del data, loader, batches
-        gc.collect()
-        deadline = time.monotonic() + 5
-        while alive() is not None and time.monotonic() < deadline:
-            time.sleep(0.01)
-            gc.collect()
-        assert alive() is None
+        assert wait_until(lambda alive=alive: gc.collect() is not None and alive() is None)
 
 
 def test_stats_show_the_stages() -> None:
@@ -263,8 +255,8 @@ class Data:
         return index
 
 batches = iter(PyTorchDataLoader(Data(), num_workers=1))
-threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     next(batches)
 except KeyboardInterrupt:
     gate.set()

@@ -123,18 +123,21 @@ class Loads:
 
 
 def test_stock_does_not_hide_a_slow_loader():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     shares = []
     while not shares or (max(shares) < 0.4 and len(shares) < 5):  # others may want the cores
         step = lambda batch: time.sleep(0.004)  # noqa: E731
         shares.append(headspace(Loads(0.012, depth=8), step, batches=30, phases=3).share)
     assert max(shares) > 0.4  # 2/3 on a machine with nothing else to do
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_fast_loader_leaves_little_to_win():
-    found = headspace(Loads(0.0001, depth=2), lambda batch: time.sleep(0.01), batches=30, phases=3)
-    assert found.share < 0.25
+    shares = []
+    while not shares or (min(shares) >= 0.25 and len(shares) < 5):  # others may want the cores
+        step = lambda batch: time.sleep(0.01)  # noqa: E731
+        shares.append(headspace(Loads(0.0001, depth=2), step, batches=30, phases=3).share)
+    assert min(shares) < 0.25
 
 
 def test_short_epochs_begin_again():
@@ -159,11 +162,13 @@ class Epochs:
 @pytest.mark.parametrize("length", [1, 2])
 def test_the_start_of_an_epoch_is_waited_for_too(length):
     loader, step = Epochs(0.01, length), lambda batch: time.sleep(0.01)
-    shares = [
-        headspace(loader, step, batches=12, phases=2, warmup=0, caches=1).share for _ in range(3)
-    ]
+    shares = []
+    while not shares or (max(shares) <= 0.4 and len(shares) < 5):  # others may want the cores
+        found = headspace(loader, step, batches=12, phases=2, warmup=0, caches=1)
+        shares.append(found.share)
     assert max(shares) > 0.4  # 0.5 on a machine with nothing else to do
-    assert loader.taken < 3 * 40  # a start that is waited for shows that nothing is in stock
+    # A start that is waited for shows that nothing is in stock.
+    assert loader.taken < len(shares) * 40
 
 
 def test_starts_of_epochs_are_told_apart():
@@ -195,17 +200,19 @@ class Warmed:
     def __iter__(self):
         self.iterations += 1
         if self.iterations == 1:
-            time.sleep(0.2)
+            time.sleep(0.5)
         yield from range(1000)
 
 
 def test_what_is_done_once_in_a_program_is_no_start_of_an_epoch():
     loader = Warmed()
     source = Endless(loader)
+    begun = time.perf_counter()
     source.next()
-    assert source.start(1.0)[0] == pytest.approx(0.2 / 1000, rel=0.5)
+    took = time.perf_counter() - begun
+    assert 0.5 / 1000 <= source.start(1.0)[0] <= took / 1000
     assert loader.iterations == 1  # it would not show
-    assert source.start(0.001)[0] < 0.1 / 1000
+    assert source.start(0.001)[0] < 0.5 / 1000
     assert loader.iterations == 2
     source.end()
 

@@ -80,10 +80,18 @@ def run(pipeline):
 
 
 def test_a_slice_for_each_task_and_an_arrow_for_each_hop(tmp_path):
+    together = threading.Barrier(2, timeout=20)
+
+    def slow(x):
+        if x < 2:
+            together.wait()
+        time.sleep(0.001)
+        return x
+
     pipeline = (
         PipelineBuilder()
         .add_source(range(30))
-        .pipe(lambda x: time.sleep(0.001) or x, name="slow", concurrency=2)
+        .pipe(slow, concurrency=2)
         .pipe(lambda x: time.sleep(0.0005) or x, name="then")
         .add_sink(2)
         .build(num_threads=3)
@@ -95,8 +103,10 @@ def test_a_slice_for_each_task_and_an_arrow_for_each_hop(tmp_path):
     assert sorted(one["args"]["position"] for one in slow) == list(range(30))
     assert all(one["dur"] >= 1000 for one in slow)
     assert len(seen.named("then")) == 30
-    assert {"main thread", "penstock-py0"} <= set(seen.lanes.values())
-    assert len({one["tid"] for one in slow}) >= 2
+    assert "main thread" in seen.lanes.values()
+    workers = {seen.lanes[one["tid"]] for one in slow}
+    assert len(workers) >= 2
+    assert workers <= {"penstock-py0", "penstock-py1", "penstock-py2"}
     hops = Counter((flow[0]["name"].split(":")[-1], flow[-1]["name"]) for flow in seen.flows)
     assert sum(hops.values()) >= 90  # source to slow, slow to then, then to the consumer
     ends = Counter(flow[-1]["name"].split(":")[-1] for flow in seen.flows)
@@ -143,7 +153,11 @@ def test_rows_of_a_batch_are_slices_of_their_own(tmp_path):
 
 
 def test_tasks_on_an_event_loop_overlap_in_lanes_of_their_own(tmp_path):
+    together = asyncio.Barrier(5)
+
     async def nap(x):
+        if x < 5:
+            await together.wait()
         await asyncio.sleep(0.005)
         return x
 
@@ -238,7 +252,7 @@ def test_start_and_stop_while_it_runs(tmp_path):
         for i in range(5):
             recorder = trace(tmp_path / f"{i}.json").start()
             for _ in range(200):
-                pipeline.get_item(timeout=5)
+                pipeline.get_item(timeout=20)
             recorder.stop()
             assert Trace(tmp_path / f"{i}.json").named("abs")
         ends.set()

@@ -162,8 +162,8 @@ def test_ten_thousand_failing_opens_leak_nothing(whole: bytes, tmp_path: Path) -
 
     open_many(400)
     before, bytes_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _allocated()
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = len(os.listdir("/proc/self/fd"))  # some of other tests may go
     open_many(5000)  # two in each turn
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
     assert _allocated() - bytes_before < 200_000  # 20 bytes for each
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kilobytes

@@ -2,7 +2,7 @@
 
 import os
 import pickle
-import time
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
@@ -119,15 +119,15 @@ def thread_pools(p):
 
 @program
 def priorities(p):
-    done, gate = [], []
+    done, taken, gate = [], threading.Event(), threading.Event()
     with p.PriorityThreadPoolExecutor(1) as pool:
         early, late = pool.get_executor(), pool.get_executor()
         most = pool.get_executor(priority=50)
-        early.submit(lambda: [time.sleep(0.01) for _ in range(1000) if not gate])
-        time.sleep(0.05)
+        early.submit(lambda: (taken.set(), gate.wait(20)))
+        assert taken.wait(20)
         for name, entry in (("early", early), ("late", late), ("most", most), ("early", early)):
             entry.submit(done.append, name)
-        gate.append(1)
+        gate.set()
     return done
 
 

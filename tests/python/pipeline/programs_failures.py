@@ -124,7 +124,7 @@ def a_failure_that_nobody_read(p):
     pipeline = built(p, [p.Pipe(fail)], max_failures=0)
     pipeline.start()
     assert tried.wait(20)
-    time.sleep(0.5)  # until the failure is noticed
+    time.sleep(1.0)  # until the failure is noticed
     return pipeline.stop()
 
 

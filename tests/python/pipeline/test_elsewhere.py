@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import wait_until
 from penstock.pipeline import (
     SharedMemoryRingBuffer,
     SharedMemorySegmentPool,
@@ -40,13 +41,6 @@ def files():
 
 def children():
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
-
-
-def wait_until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
 
 
 @pytest.fixture

