@@ -36,7 +36,7 @@ CASES = {
         "Raw samples of 65 KB images and labels, sequential",
         "10 times webdataset, 2 times DALI, not behind SPDL",
         "raw",
-        6,
+        12,
         {
             "penstock loader": Contender("raw.penstock"),
             "penstock loader, mmap": Contender("raw.penstock_mapped", note="bytes untouched"),
@@ -45,6 +45,7 @@ CASES = {
             "DALI": Contender("raw.dali", DALI, "webdataset reader"),
             "tarfile": Contender("raw.tarfile", note="grouped in Python"),
             "webdataset": Contender("raw.webdataset"),
+            "webdataset + torch": Contender("raw.webdataset_workers", note="two workers"),
         },
     ),
     "crops": Case(

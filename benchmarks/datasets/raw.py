@@ -63,6 +63,17 @@ def webdataset_shuffled(shards: list[str]) -> Pass:
     return webdataset(shards, 10_000)
 
 
+def webdataset_workers(shards: list[str]) -> Pass:
+    import torch
+    import webdataset as wds
+
+    def begin() -> Iterable[dict[str, Any]]:
+        ds = wds.WebDataset(shards, shardshuffle=False)
+        return torch.utils.data.DataLoader(ds, batch_size=None, num_workers=2)
+
+    return begin
+
+
 def dali(shards: list[str], shuffle: bool = False) -> Pass:
     from nvidia.dali import fn, pipeline_def
 

@@ -18,6 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import torch_loader
 from cases import CASES, REQUIREMENTS, Case
+from common.cached import files_below, read_again
 from common.command import options
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
@@ -168,6 +169,7 @@ def make_shards() -> None:
 
     corpus.make(IMAGES)
     shards.make(SHARDS, [picture.path for picture in corpus.pictures(IMAGES, "small")])
+    read_again(files_below(SHARDS))
 
 
 def main() -> None:

@@ -161,6 +161,19 @@ def memmap_loop(folder: Path) -> Parts:
         yield batch.size, 0
 
 
+def usual_loop(folder: Path) -> Parts:
+    """As scripts that train language models have it: the file is mapped anew for each batch, since
+    the pages of a map that is kept count as memory of the process, and torch puts windows together.
+    """
+    import torch
+
+    yield 0, 0
+    for starts in torch.from_numpy(window_starts(1000)):
+        tokens = np.memmap(folder / "tokens.bin", np.uint16, "r")
+        windows = [torch.from_numpy(tokens[s : s + files.WINDOW].astype(np.int64)) for s in starts]
+        yield torch.stack(windows).numel(), 0
+
+
 def sliding_view(folder: Path) -> Parts:
     tokens = np.memmap(folder / "tokens.bin", np.uint16, "r")
     windows = np.lib.stride_tricks.sliding_window_view(tokens, files.WINDOW)

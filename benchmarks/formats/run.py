@@ -17,6 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from common.cached import files_below, read_again
 from common.command import options
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import read_from_disk, spawn, tree_cpu
@@ -79,6 +80,7 @@ CASES = {
             "Penstock, two threads": ("penstock_tokens", ""),
             "NumPy, sliding window view": ("sliding_view", ""),
             "NumPy, memmap loop": ("memmap_loop", ""),
+            "the usual loop: a memmap for each batch, torch.stack": ("usual_loop", ""),
         },
     ),
     "images": Case(
@@ -253,6 +255,7 @@ def main() -> None:
     import files
 
     files.make(FILES)
+    read_again(path for path in files_below(FILES) if path.name != "large.tar")  # full of holes
     if chosen.install_peers:
         install("formats", REQUIREMENTS)
     print(f"{machine()}. {chosen.rounds} rounds, taking turns.")

@@ -3,12 +3,14 @@
     trace_cost.py [--rounds N]
 
 A round is one short pass with a trace and two without, in one process, each time in another order.
-What others do on the machine only adds: the figure is the least CPU time with a trace over the
-least without. Beside it the same for the two passes without, which is the noise.
+The figure is the median over the rounds of the CPU time with a trace over the mean of the two
+without, with the range in which the median is in 95 of 100 cases. Beside it the same for one pass
+without over the other, which should be nothing.
 """
 
 import argparse
 import json
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,7 +28,7 @@ def images(folder: Path) -> Callable[[], None]:
         ps.open(str(folder / "demo-{0..3}.tar"))
         .shuffle(seed=1)
         .decode_image(size=(224, 224), crop="random_resized", flip=0.5)
-        .take(128)
+        .take(512)
         .batch(32)
     )
     loader = plan.loader()
@@ -70,20 +72,30 @@ def cpu(run: Callable[[], None], path: Path | None) -> float:
 
 def compare(name: str, run: Callable[[], None], rounds: int, path: Path) -> None:
     run()
-    least = dict.fromkeys(["trace", "one", "other"], float("inf"))
+    costs, noise = [], []
     for number in range(rounds):
-        names = list(least)
-        for one in names[number % 3 :] + names[: number % 3]:
-            least[one] = min(least[one], cpu(run, path if one == "trace" else None))
-    without = min(least["one"], least["other"])
+        names = ["trace", "one", "other"]
+        used = {
+            name: cpu(run, path if name == "trace" else None)
+            for name in names[number % 3 :] + names[: number % 3]
+        }
+        costs.append(2 * used["trace"] / (used["one"] + used["other"]) - 1)
+        noise.append(used["one"] / used["other"] - 1)
     events = json.loads(path.read_text())["traceEvents"]
     slices = sum(one["ph"] == "X" for one in events)
     print(
-        f"| {name} | {least['trace'] / without - 1:+.1%} | "
-        f"{abs(least['one'] / least['other'] - 1):.1%} | "
+        f"| {name} | {median(costs)} | {median(noise)} | "
         f"{slices:,} | {path.stat().st_size / 1e6:.1f} MB |",
         flush=True,
     )
+
+
+def median(values: list[float]) -> str:
+    """The median, and between which two values it is: those so many places before and after it."""
+    ordered = sorted(values)
+    half, places = len(ordered) // 2, round(0.98 * len(ordered) ** 0.5)
+    low, high = ordered[max(half - places, 0)], ordered[min(half + places, len(ordered) - 1)]
+    return f"{statistics.median(ordered):+.1%} ({low:+.1%} to {high:+.1%})"
 
 
 def main() -> None:

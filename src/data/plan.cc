@@ -14,12 +14,15 @@ std::string LoaderPlan::name_of(std::span<const Place> places) const {
 }
 
 std::size_t rows_together(const LoaderPlan& plan, bool heavy) {
-  constexpr std::uint64_t kSmall = 16 * 1024, kPlacedBytes = 64 * 1024;
+  // Records share a block: no larger than that it is still in the core's cache when it is used again.
+  constexpr std::uint64_t kReadBytes = 512 * 1024, kMostRead = 32, kPlacedBytes = 64 * 1024;
+  if (heavy) return 1;
   std::uint64_t bytes = 1;
   for (const SourcePtr& source : plan.sources) bytes = std::max(bytes, source->mean_bytes());
-  if (heavy || bytes > kSmall) return 1;
-  if (!plan.only_placed) return 32;
-  return static_cast<std::size_t>(std::clamp<std::uint64_t>(kPlacedBytes / bytes, 1, kMostPlaced));
+  const std::uint64_t rows = plan.only_placed
+                                 ? std::min<std::uint64_t>(kPlacedBytes / bytes, kMostPlaced)
+                                 : std::min(kReadBytes / bytes, kMostRead);
+  return static_cast<std::size_t>(std::max<std::uint64_t>(rows, 1));
 }
 
 namespace {

@@ -71,7 +71,7 @@ struct LoaderPlan {
 };
 using PlanPtr = std::shared_ptr<const LoaderPlan>;
 
-// How many rows one worker reads at once: small records that little is done with go in groups.
+// How many rows one worker reads at once: records that little is done with go in groups.
 std::size_t rows_together(const LoaderPlan& plan, bool heavy);
 
 // How many at most, if their fields are only placed.

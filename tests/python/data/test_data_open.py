@@ -234,3 +234,25 @@ def test_a_sidecar_of_another_tar_of_the_same_size_and_time_is_noticed(tmp_path)
         with pytest.raises(ValueError, match=rf"belongs to another file.*--refresh.*{name}\.tar"):
             ps.open(tmp_path / f"{name}.tar")
     assert len(ps.open(tmp_path / "a.tar")) == 2
+
+
+def test_large_records_in_one_block_are_read_and_lost_one_by_one(tmp_path):
+    rng = np.random.default_rng(0)
+    images = [rng.bytes(60_000 + i) for i in range(40)]
+    labelled = [
+        {"__key__": b"%03d" % i, "bin": image, "cls": b"%d" % i} for i, image in enumerate(images)
+    ]
+    write_tar(tmp_path / "a.tar", labelled[:20])
+    write_tar(tmp_path / "b.tar", labelled[20:])
+    names = [str(tmp_path / "a.tar"), str(tmp_path / "b.tar")]
+    ps.open(names, checksums=True)
+    (batch,) = ps.open(names).batch(40).loader(threads=2)
+    assert [bytes(one) for one in batch["bin"]] == images
+    assert batch["bin"][2].obj is batch["bin"][3].obj  # they were read together
+    damaged = bytearray((tmp_path / "a.tar").read_bytes())
+    damaged[bytes(damaged).index(images[3]) + 50_000] ^= 1
+    (tmp_path / "a.tar").write_bytes(damaged)
+    loader = ps.open(names).shuffle(seed=3).batch(7).loader(threads=2, on_error="skip")
+    got = {int(bytes(label)): bytes(one) for b in loader for one, label in zip(b["bin"], b["cls"])}
+    assert got == {i: image for i, image in enumerate(images) if i != 3}
+    assert [one.sample for one in loader.errors()] == [f"{names[0]}: 003"]
