@@ -42,10 +42,12 @@ Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::
       return std::make_unique<FrameReader>(*std::move(input), *std::move(index), source->name());
     }
   }
-  // Packets of MPEG-1 are put together from their bytes.
+  // Packets of MPEG-1 are put together from their bytes. A table of more packets than a file of
+  // this size has room for, be it cut off or not, is not believed.
   const av::StreamInfo& stream = (*input)->stream();
   const bool blank = stream.container.starts_with("mov,") && stream.codec != "mpeg1video" &&
-                     stream.samples > 0 && has_whole_tables(*source);
+                     stream.samples > 0 && std::uint64_t(stream.samples) / 4 <= source->size() &&
+                     has_whole_tables(*source);
   Result<FrameIndex> index = make_index(**input, blank);
   if (!index) return std::move(index).error().in_file(source->name());
   if (index->frames.empty()) {

@@ -9,6 +9,7 @@ namespace penstock::media::av {
 SourceIo::SourceIo(std::shared_ptr<const storage::Source> source, int buffer_size)
     : source_(std::move(source)), size_(std::int64_t(source_->size())) {
   limit_ = size_ > INT64_MAX / 8 ? INT64_MAX : size_ * 4 + (std::int64_t(64) << 20);
+  most_zeros_ = 4 * std::int64_t(buffer_size);
   begin_call();
   auto* buffer = static_cast<std::uint8_t*>(av_malloc(std::size_t(buffer_size)));
   if (buffer == nullptr) return;
@@ -40,12 +41,14 @@ std::optional<Error> SourceIo::take_failure() {
 int SourceIo::read(void* self, std::uint8_t* into, int size) {
   auto& io = *static_cast<SourceIo*>(self);
   // A file that was cut off has tables of all that should be there.
-  const std::int64_t count = io.blank_ ? size : std::min<std::int64_t>(size, io.size_ - io.at_);
+  const std::int64_t there = io.blank_ ? io.zeros_left_ : io.size_ - io.at_;
+  const std::int64_t count = std::min<std::int64_t>(size, there);
   if (count <= 0) return AVERROR_EOF;
   io.bytes_left_ -= count, --io.calls_left_;
   if (io.exhausted()) return AVERROR_EXIT;
   if (io.blank_) {
     std::memset(into, 0, std::size_t(count));
+    io.zeros_left_ -= count;
   } else {
     Status read = io.source_->read(std::uint64_t(io.at_),
                                    {reinterpret_cast<std::byte*>(into), std::size_t(count)});

@@ -26,10 +26,13 @@ class SourceIo {
   AVIOContext* context() const noexcept { return context_; }  // null: no memory
   const storage::Source& source() const noexcept { return *source_; }
 
-  // Zeros in place of the file's bytes, until told otherwise.
+  // Zeros in place of the file's bytes, until told otherwise; enough for any way of FFmpeg to get
+  // to the next packet, and not for all of a large one.
   void set_blank(bool blank) noexcept;
   bool blank() const noexcept { return blank_; }
-  void begin_call() noexcept { bytes_left_ = limit_, calls_left_ = kMostCalls; }
+  void begin_call() noexcept {
+    bytes_left_ = limit_, zeros_left_ = most_zeros_, calls_left_ = kMostCalls;
+  }
   bool exhausted() const noexcept { return bytes_left_ < 0 || calls_left_ < 0; }
   // What a read has failed with since this was last asked.
   std::optional<Error> take_failure();
@@ -42,8 +45,8 @@ class SourceIo {
 
   std::shared_ptr<const storage::Source> source_;
   AVIOContext* context_ = nullptr;
-  std::int64_t size_ = 0, at_ = 0, limit_ = 0;
-  std::int64_t bytes_left_ = 0, calls_left_ = kMostCalls;
+  std::int64_t size_ = 0, at_ = 0, limit_ = 0, most_zeros_ = 0;
+  std::int64_t bytes_left_ = 0, zeros_left_ = 0, calls_left_ = kMostCalls;
   bool blank_ = false;
   std::optional<Error> failure_;
 };
