@@ -184,7 +184,8 @@ class Input {
   // before that of the packet before it, as the stream itself says? False where it does not say.
   virtual bool shown_early() = 0;
 
-  // Pictures that may have to wait for others before they can be shown.
+  // Pictures that may have to wait for others before they can be shown, while none is waiting. As
+  // long as nothing is said, as many as the stream allows.
   virtual void expect_reorder(int pictures) = 0;
   // Decodes the packet last read. What it gives comes back with `tag`, in order of presentation,
   // unless the container wants it left out.

@@ -58,6 +58,9 @@ Status Decoder::make(const AVCodecParameters& parameters, const AVCodec* codec,
   context_->thread_count = std::max(options_.threads, 1);
   context_->max_pixels = options_.max_pixels;
   context_->err_recognition = AV_EF_CRCCHECK;
+  if (reorder_ < 0 && parameters.codec_id == AV_CODEC_ID_H264) {
+    context_->strict_std_compliance = FF_COMPLIANCE_STRICT;  // as expect_reorder, for all threads
+  }
   // Padding is left out by who knows where a part begins.
   if (options_.kind == Kind::audio) context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
   if (const int opened = avcodec_open2(context_.get(), codec, nullptr); opened < 0) {
@@ -83,9 +86,10 @@ Decoder::~Decoder() {
 
 void Decoder::expect_reorder(int pictures) {
   reorder_ = pictures;
-  if (context_ != nullptr && context_->codec_id == AV_CODEC_ID_H264) {
-    context_->has_b_frames = std::max(context_->has_b_frames, std::min(pictures, 16));
-  }
+  if (context_ == nullptr || context_->codec_id != AV_CODEC_ID_H264) return;
+  // Of a stream that does not say it, the decoder else finds out by losing pictures.
+  context_->strict_std_compliance = pictures < 0 ? FF_COMPLIANCE_STRICT : FF_COMPLIANCE_NORMAL;
+  context_->has_b_frames = std::max(delay_, std::min(pictures, 16));
 }
 
 // Damage is counted; only what says nothing about the data is an Error.

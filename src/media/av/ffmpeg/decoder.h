@@ -45,7 +45,7 @@ class Decoder {
   bool used_ = false;          // it comes from another stream, and has not been told of this one
   FramePtr frame_;
   std::string name_;
-  int reorder_ = 0;
+  int reorder_ = -1;
   bool skips_exactly_ = false;  // pictures that no other refers to are known as such
   std::int64_t damages_ = 0;
   std::string damage_;

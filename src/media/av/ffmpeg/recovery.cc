@@ -9,7 +9,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr int kSlice = 1, kIdr = 5, kSei = 6;
-constexpr unsigned kRecoveryPoint = 6;
+constexpr std::size_t kRecoveryPoint = 6;
 
 // Takes NAL units off the front of a packet, one after the other.
 class Units {
@@ -53,30 +53,50 @@ class Units {
   std::size_t length_bytes_ = 0;  // 0: start codes
 };
 
-// Is the first number of a recovery point, the pictures until all is right, 0? In Exp-Golomb code
-// that is a one as the first bit.
-bool at_once(Bytes message) {
-  return message.empty() || (message[0] & 0x80) != 0;
-}
+// The bytes of a unit as they were before it was kept from looking like a start code: a 3 behind
+// two zeros was put there.
+class Unescaped {
+ public:
+  explicit Unescaped(Bytes unit) : rest_(unit) {}
 
-// Of an SEI unit without its first byte.
-bool sei_may_start(Bytes sei) {
-  while (sei.size() > 2) {
-    unsigned type = 0, size = 0;
-    const auto number = [&sei](unsigned& value) {
-      while (!sei.empty()) {
-        const std::uint8_t byte = sei.front();
-        sei = sei.subspan(1);
-        value += byte;
-        if (byte != 255) return;
-      }
-    };
-    number(type), number(size);
-    if (size > sei.size()) return true;
-    if (type == kRecoveryPoint) return at_once(sei.first(size));
-    sei = sei.subspan(size);
+  std::optional<std::uint8_t> next() {
+    if (zeros_ >= 2 && !rest_.empty() && rest_[0] == 3) rest_ = rest_.subspan(1), zeros_ = 0;
+    if (rest_.empty()) return std::nullopt;
+    const std::uint8_t byte = rest_[0];
+    rest_ = rest_.subspan(1);
+    zeros_ = byte == 0 ? zeros_ + 1 : 0;
+    return byte;
   }
-  return true;
+
+  // As many times 255 as there are, and a remainder.
+  std::optional<std::size_t> number() {
+    std::size_t value = 0;
+    while (const std::optional<std::uint8_t> byte = next()) {
+      value += *byte;
+      if (*byte != 255) return value;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Bytes rest_;
+  std::size_t zeros_ = 0;
+};
+
+// Of an SEI unit without its first byte. A recovery point begins with the number of pictures until
+// all is right; in Exp-Golomb code 0 is a one as the first bit.
+bool sei_may_start(Bytes sei) {
+  Unescaped bytes(sei);
+  for (;;) {
+    const std::optional<std::size_t> type = bytes.number();
+    const std::optional<std::size_t> size = type ? bytes.number() : std::nullopt;
+    if (!size) return true;
+    for (std::size_t i = 0; i < *size; ++i) {
+      const std::optional<std::uint8_t> byte = bytes.next();
+      if (!byte) return true;
+      if (*type == kRecoveryPoint) return (*byte & 0x80) != 0;
+    }
+  }
 }
 
 }  // namespace
