@@ -9,8 +9,32 @@ namespace penstock::media {
 namespace {
 
 constexpr std::size_t kMostPackets = std::size_t(1) << 27;
-constexpr std::size_t kLooks = 32;    // packets that are asked whether their times may be true
+constexpr std::size_t kLooks = 32;    // packets whose bytes are read only to be asked
 constexpr std::size_t kReorder = 32;  // so many packets after a picture none comes that is earlier
+
+// Do times run on from packet to packet? Where they begin anew, or jump while pictures wait for
+// earlier ones, as in streams that were put together of others, they do not tell which is shown
+// first. Those of FLV are made to run on: FFmpeg writes 31 bits of them, and reads 32.
+bool times_run_on(FrameIndex& index, const av::StreamInfo& stream) {
+  constexpr std::int64_t kTurn = std::int64_t(1) << 31;
+  const bool turns = stream.container == "flv";
+  std::int64_t last = av::kNoTime, latest = av::kNoTime, turn = 0;
+  bool jumps = false, reorders = false, returns = false;
+  for (IndexedPacket& one : index.packets) {
+    if (one.dts == av::kNoTime || one.pts == av::kNoTime) continue;
+    if (turns && last != av::kNoTime) {
+      const std::int64_t step = one.dts + turn - last;
+      turn -= (step + (step < 0 ? -kTurn : kTurn) / 2) / kTurn * kTurn;
+    }
+    one.pts += turn;
+    const std::int64_t now = one.dts + turn;
+    returns = returns || now < last;
+    jumps = jumps || (latest != av::kNoTime && now > latest && !one.key);
+    reorders = reorders || one.pts < latest;
+    last = now, latest = std::max(latest, one.pts);
+  }
+  return !returns && !(jumps && reorders);
+}
 
 // Can the order of presentation be told from the packets?
 bool times_tell(const FrameIndex& index, const std::vector<std::uint32_t>& order) {
@@ -49,9 +73,9 @@ struct Shown {
   std::vector<std::uint32_t> keys;
 };
 
-// What comes out of the decoder when it is given `enough` packets from the beginning. `recovers`:
-// and as many more as it takes until pictures come out.
-Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough, bool recovers = false) {
+// What comes out of the decoder when it is given `enough` packets from the beginning, and as many
+// more, up to `most`, as it takes until pictures come out.
+Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough, std::size_t most) {
   if (Status status = input.rewind(); !status) return std::move(status).error();
   Shown shown;
   av::Packet packet;
@@ -66,11 +90,8 @@ Result<Shown> shown_by_decoding(av::Input& input, std::size_t enough, bool recov
       if (picture.key) shown.keys.push_back(std::uint32_t(picture.tag));
     }
   };
-  for (std::size_t number = 0; number < enough || recovers; ++number) {
-    if (recovers && !shown.packets.empty()) {
-      recovers = false;
-      enough = std::max(enough, number + kReorder);
-    }
+  for (std::size_t number = 0; number < most; ++number) {
+    if (number >= enough && !shown.packets.empty()) most = std::min(most, number + kReorder);
     Result<bool> more = input.read(packet);
     if (!more) return std::move(more).error();
     if (!*more) break;
@@ -94,24 +115,24 @@ struct FirstLook {
 // Reads all packets into the index.
 Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) {
   // Times that never go back, though a picture is to be shown before one that was sent earlier, are
-  // only those of packets. Which it is shows soon; after that bytes need not be read.
-  const bool reorders = input.stream().reorders;
-  bool looks = reorders || input.stream().codec == "h264";
-  if (blank && !looks) input.read_blank(true);
+  // only those of packets. Bytes are read as long as that is not known, nor how the first key frame
+  // begins; if they are not needed for anything else, only those of the first packets.
+  bool asks_order = input.stream().reorders, asks_start = input.stream().codec == "h264";
+  if (blank && !asks_order && !asks_start) input.read_blank(true);
   FirstLook is;
   std::int64_t complaints = input.complaints(), latest = av::kNoTime;
   av::Packet packet;
   for (;;) {
     Result<bool> more = input.read(packet);
     const std::size_t count = index.packets.size();
-    if (blank && looks && count < std::size_t(input.stream().samples) &&
+    if (blank && (asks_order || asks_start) && count < std::size_t(input.stream().samples) &&
         (!more || !*more || packet.corrupt)) {
       // The file was cut off here; its tables tell of all that was there.
       if (Status back = input.rewind(); !back) return std::move(back).error();
       input.read_blank(true);
       complaints = input.complaints();
       index.packets.clear(), index.keys.clear();
-      looks = false;
+      asks_order = asks_start = false;
       continue;
     }
     if (!more) {
@@ -126,13 +147,19 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
     if (packet.key) index.keys.push_back(std::uint32_t(count));
     index.packets.push_back(
         {packet.pts, packet.dts, packet.pos, 0, packet.key, packet.discard || packet.hidden});
-    if (!looks) continue;
-    if (packet.key && index.keys.size() == 1) is.recovers = input.start() == av::Start::never;
-    const bool goes_back = packet.pts < latest;
-    is.untrue = reorders && input.shown_early() && !goes_back;
-    latest = std::max(latest, packet.pts);
-    looks = reorders && !is.untrue && !goes_back && count + 1 < kLooks;
-    if (blank && !looks) input.read_blank(true);
+    if (!asks_order && !asks_start) continue;
+    const bool goes_on = !blank || count + 1 < kLooks;
+    if (asks_start) {
+      is.recovers = packet.key && input.start() == av::Start::never;
+      asks_start = !packet.key && goes_on;
+    }
+    if (asks_order) {
+      const bool goes_back = packet.pts < latest;
+      is.untrue = input.shown_early() && !goes_back;
+      latest = std::max(latest, packet.pts);
+      asks_order = !is.untrue && !goes_back && goes_on;
+    }
+    if (blank && !asks_order && !asks_start) input.read_blank(true);
   }
   if (blank) input.read_blank(false);
   if (index.damage.empty() && input.complaints() > complaints) index.damage = input.complaint();
@@ -173,8 +200,9 @@ std::int64_t FrameIndex::number_of(const av::Packet& packet) const noexcept {
 void FrameIndex::settle(const av::StreamInfo& stream) {
   by_pos_.resize(packets.size());
   std::iota(by_pos_.begin(), by_pos_.end(), 0u);
-  std::stable_sort(by_pos_.begin(), by_pos_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return packets[a].pos < packets[b].pos;
+  std::sort(by_pos_.begin(), by_pos_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const IndexedPacket &one = packets[a], &other = packets[b];
+    return one.pos != other.pos ? one.pos < other.pos : one.pts < other.pts;
   });
   for (std::size_t i = 0; i < by_pos_.size() && seekable; ++i) {
     const IndexedPacket& one = packets[by_pos_[i]];
@@ -216,6 +244,7 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
   const Result<FirstLook> look = read_packets(input, blank, index);
   if (!look) return look.error();
 
+  const bool runs_on = stream.in_order || times_run_on(index, stream);
   std::vector<std::uint32_t> order(index.packets.size());
   std::iota(order.begin(), order.end(), 0u);
   if (!stream.in_order) {
@@ -225,8 +254,9 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
   }
   const bool fields = stream.interlaced && (stream.codec == "h264" || stream.codec == "hevc");
   const bool all_keys = index.keys.size() == order.size() && order.size() > 1;
-  if (fields || look->untrue || (all_keys && !stream.keys_hold) || !times_tell(index, order)) {
-    Result<Shown> shown = shown_by_decoding(input, order.size());
+  if (fields || look->untrue || !runs_on || (all_keys && !stream.keys_hold) ||
+      !times_tell(index, order)) {
+    Result<Shown> shown = shown_by_decoding(input, order.size(), order.size());
     if (!shown) return std::move(shown).error();
     index.frames = std::move(shown->packets);
     // Containers of this kind also call packets key frames that hold none.
@@ -247,18 +277,23 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
   } else {
     for (std::size_t i = 0; i < order.size(); ++i) index.packets[order[i]].place = std::uint32_t(i);
     std::vector<bool> absent(order.size(), false);
-    std::uint32_t doubtful = doubtful_start(index);
+    const std::uint32_t doubtful = doubtful_start(index);
     if (doubtful > 0 || look->recovers) {
-      Result<Shown> shown = shown_by_decoding(input, doubtful, look->recovers);
+      Result<Shown> shown =
+          shown_by_decoding(input, doubtful, look->recovers ? order.size() : doubtful);
       if (!shown) return std::move(shown).error();
-      if (look->recovers && !shown->packets.empty()) {
-        doubtful =
-            std::max(doubtful, *std::min_element(shown->packets.begin(), shown->packets.end()));
-      }
       for (std::uint32_t i = 0; i < doubtful; ++i) {
         absent[i] = look->recovers || i != index.keys.front();
       }
       for (const std::uint32_t one : shown->packets) absent[one] = false;
+      if (look->recovers) {
+        // Pictures are held back in the order of presentation.
+        std::uint32_t first = std::uint32_t(order.size());
+        for (const std::uint32_t one : shown->packets) {
+          first = std::min(first, index.packets[one].place);
+        }
+        for (std::uint32_t i = 0; i < first; ++i) absent[order[i]] = true;
+      }
     }
     for (const std::uint32_t one : order) {
       if (!index.packets[one].discard && !absent[one]) index.frames.push_back(one);

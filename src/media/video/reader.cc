@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <utility>
 
 namespace penstock::media {
@@ -30,12 +31,13 @@ struct FrameReader::Pass {
   FrameSink& sink;
   std::span<const std::int64_t> numbers;
   ReadReport report;
-  std::vector<std::uint32_t> damage;  // packets of this run that were found to be damaged
-  std::string words;                  // of the last of them
-  bool not_a_start = false;           // decoding cannot begin where the container says so
-  bool trial = false;                 // this run began at a key frame that is not a clean start
-  bool doubtful = false;              // and the damage behind that may be of its own making
-  bool again = false;                 // pictures take the place of those that are there
+  std::set<std::uint32_t> damage;  // packets of this run that were found to be damaged
+  std::string words;               // of the last of them
+  std::set<std::uint32_t> slow;    // key frames that begin a recovery over several pictures
+  bool not_a_start = false;        // decoding cannot begin where the container says so
+  bool trial = false;              // this run began at a key frame that is not a clean start
+  bool doubtful = false;           // and the damage behind that may be of its own making
+  bool again = false;              // pictures take the place of those that are there
 };
 
 Error FrameReader::at_frame(Code code, std::size_t frame, const std::string& what) const {
@@ -80,7 +82,7 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
     if (!index_.damage.empty()) text += "; the file is damaged: " + index_.damage;
     return Error(Code::out_of_range, std::move(text)).in_file(name_);
   }
-  Pass pass{options, sink, numbers, {}, {}, {}};
+  Pass pass{options, sink, numbers, {}, {}, {}, {}};
   pass.report.there.assign(numbers.size(), false);
   pass.report.damaged.assign(numbers.size(), false);
   for (const Run& run : plan(numbers)) {
@@ -167,7 +169,15 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
            std::any_of(run.targets.begin(), run.targets.end(),
                        [&](const Run::Target& one) { return !pass.report.there[one.which]; });
   };
+  // Pictures that are shown before the first one, and refer to what came before it, are none of the
+  // targets. A decoder of MPEG-4 takes the distance of the first B-frame for that of all.
+  const IndexedPacket& first = index_.packets[start];
+  const bool leaves_out = start > 0 && input_->stream().codec == "mpeg4";
   for (std::uint32_t number = start; goes_on(number); ++number) {
+    const IndexedPacket& one = index_.packets[number];
+    if (leaves_out && one.place < first.place && one.pts != av::kNoTime && one.pts < first.pts) {
+      continue;
+    }
     while (target != run.targets.end() && target->packet < number) ++target;
     if (Status fetched = fetch(number); !fetched) {
       // What the packets before it gave is still to be had.
@@ -180,17 +190,19 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
       return at_frame(fetched.error().code(), std::size_t(pass.numbers[lost->which]),
                       fetched.error().message());
     }
-    if (number == start) kind = input_->start();
+    const av::Start begins = number == start || one.key ? input_->start() : av::Start::clean;
+    if (begins == av::Start::never) pass.slow.insert(number);
+    if (number == start) kind = begins;
     if (number == start && start > 0) {
       pass.trial = kind == av::Start::open && start == run.start;
       pass.not_a_start = kind == av::Start::never || (pass.trial && begins_earlier_);
       if (pass.not_a_start) return {};
     }
     // Where the stream begins with a recovery, what is left out would change what is held back.
-    const bool wanted =
-        kind == av::Start::never || (target != run.targets.end() && target->packet == number);
+    const bool wanted = (start == 0 && kind != av::Start::clean) ||
+                        (target != run.targets.end() && target->packet == number);
     const std::int64_t before = input_->damages();
-    if (held_is_corrupt_) pass.damage.push_back(number);
+    if (held_is_corrupt_) pass.damage.insert(number);
     Status sent = input_->send(number, wanted ? av::Wanted::picture : av::Wanted::references);
     if (!sent) return sent;
     note_damage(pass, number, before);
@@ -209,13 +221,14 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
 void FrameReader::note_damage(Pass& pass, std::uint32_t number, std::int64_t before) const {
   if (input_->damages() <= before) return;
   pass.words = input_->damage();
-  pass.damage.push_back(number);
+  pass.damage.insert(number);
 }
 
 bool FrameReader::is_damaged(const Pass& pass, std::uint32_t packet) const {
-  const std::uint32_t start = index_.start_of(packet);
-  return std::any_of(pass.damage.begin(), pass.damage.end(),
-                     [&](std::uint32_t one) { return one >= start && one <= packet; });
+  std::uint32_t start = index_.start_of(packet);
+  if (pass.slow.contains(start)) start = index_.start_before(start);
+  const auto first = pass.damage.lower_bound(start);
+  return first != pass.damage.end() && *first <= packet;
 }
 
 Error FrameReader::damaged_frame(const Pass& pass, std::size_t which) const {
@@ -244,7 +257,7 @@ Status FrameReader::take_pictures(Pass& pass, const Run& run) {
     Result<bool> got = input_->receive(picture);
     if (!got) return std::move(got).error();
     if (!*got) return {};
-    if (picture.damaged && picture.tag >= 0) pass.damage.push_back(std::uint32_t(picture.tag));
+    if (picture.damaged && picture.tag >= 0) pass.damage.insert(std::uint32_t(picture.tag));
     auto target =
         std::lower_bound(run.targets.begin(), run.targets.end(), picture.tag,
                          [](const Run::Target& one, std::int64_t tag) { return one.packet < tag; });
@@ -264,10 +277,8 @@ Status FrameReader::take_pictures(Pass& pass, const Run& run) {
 Result<bool> FrameReader::read_next(av::Packet& packet) {
   held_ = -1;
   Result<bool> more = input_->read(packet);
-  if (!more || !*more) {
-    next_ = -1;
-    return more;
-  }
+  if (!more || !*more) next_ = -1;
+  held_is_corrupt_ = packet.corrupt;
   return more;
 }
 
@@ -287,18 +298,18 @@ Status FrameReader::fetch(std::uint32_t number) {
     if (!more) return std::move(more).error();
     if (!*more) return Error(Code::corrupt, "the file ends before it");
     const std::int64_t is = index_.number_of(packet);
-    held_ = expected;
-    next_ = expected + 1;
     if (is >= 0 && is != expected) {
       next_ = -1;
       return Error(Code::corrupt, "packets do not come in the order that they had before");
     }
-    held_is_corrupt_ = packet.corrupt;
+    next_ = expected + 1;
+    if (expected != std::int64_t(number)) continue;
     // Broadcast streams mark packets as damaged of which most is there.
-    if (packet.corrupt && held_ == std::int64_t(number) && input_->stream().container != "mpegts") {
+    if (packet.corrupt && input_->stream().container != "mpegts") {
       return Error(Code::corrupt, "the file ends inside it, or is damaged there");
     }
-    if (held_ == std::int64_t(number)) return {};
+    held_ = expected;
+    return {};
   }
 }
 

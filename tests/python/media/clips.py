@@ -19,6 +19,7 @@ _OPEN = "open-gop=1:keyint=12:min-keyint=4:bframes=3:b-pyramid=normal:b-adapt=0:
 _STRICT = "open-gop=1:keyint=20:bframes=3:b-pyramid=strict:b-adapt=0:bluray-compat=1"
 _VPX = "-g 15 -auto-alt-ref 1 -lag-in-frames 12 -cpu-used 8 -b:v 100k -pix_fmt yuv420p"
 _VFR = "-vf select='not(mod(n\\,3))+not(mod(n\\,7))' -fps_mode vfr"
+_JUMP = "gte(N\\,17)*9000000"
 
 # How clips are made. Of "<name options | options": from another one, without encoding it again.
 CLIPS = {
@@ -73,6 +74,9 @@ CLIPS = {
     "theora_cut.ogg": "<theora.ogg -ss 0.9",
     "prores.mov": "-c:v prores_ks -pix_fmt yuv422p10le",
     "alpha.mov": "-c:v qtrle -pix_fmt argb",
+    # Times that turn over, or jump, where pictures wait for others.
+    "negative_times.flv": "<h264.mp4 -itsoffset -0.5 | -avoid_negative_ts disabled",
+    "jump.ts": f"<h264.mp4 | -bsf:v setts=pts=PTS+{_JUMP}:dts=DTS+{_JUMP}",
     # Times of packets in the place of those of pictures.
     "untrue_h264.mp4": "<h264.mp4 | -bsf:v setts=pts=DTS",
     "untrue_h264.mkv": "<open_gop.mp4 | -bsf:v setts=pts=DTS",
@@ -135,5 +139,6 @@ def patched(data: bytes, box: bytes, at: int, words: list[int]) -> bytes:
 def decoded(path: str, width: int = WIDTH, height: int = HEIGHT) -> NDArray[np.uint8]:
     """All frames as ffmpeg gives them, from front to back."""
     form = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
-    pixels = ffmpeg("-noautorotate", "-i", path, *form)
+    # Of interlaced MPEG-4 it makes something else each time with more threads.
+    pixels = ffmpeg("-threads", "1", "-noautorotate", "-i", path, *form)
     return np.frombuffer(pixels, np.uint8).reshape(-1, height, width, 3)

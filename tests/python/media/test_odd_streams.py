@@ -1,0 +1,161 @@
+"""Streams put together, cut, or silent on what they should say: the frames of a linear decode."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from clips import COUNT, Clips, decoded, patched, source
+from penstock import io
+
+REFRESH = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -x264-params intra-refresh=1:keyint=15"
+
+
+def check(path: Path | str) -> io.Video:
+    """Every index, the whole and a loop are what ffmpeg gives from front to back."""
+    expected = decoded(str(path))
+    video = io.Video(path)
+    assert len(video) == len(expected)
+    for i in reversed(range(len(video))):
+        assert np.array_equal(video[i], expected[i]), f"frame {i}"
+    assert np.array_equal(video[:], expected)
+    for frame, other in zip(video, expected, strict=True):
+        assert np.array_equal(frame, other)
+    return video
+
+
+def test_fields_of_mpeg4_do_not_depend_on_where_decoding_began(clips: Clips) -> None:
+    how = "-c:v mpeg4 -g 12 -bf 2 -flags +ilme+ildct"
+    for form in ("mp4", "avi", "mkv"):
+        check(clips.make(f"fields.{form}", *source(), *how.split()))
+
+
+@pytest.mark.parametrize("late", ["0.5177", "100"])
+def test_streams_that_follow_one_another_do_not_mix(late: str, clips: Clips) -> None:
+    first = clips.make("first.ts", "-i", clips("h264.mp4"), "-c", "copy")
+    shift = ("-output_ts_offset", late)
+    other = clips.make(f"shifted_{late}.ts", "-i", clips("h264.mp4"), "-c", "copy", *shift)
+    parts = [Path(first).read_bytes(), Path(other).read_bytes()]
+    for name, order in (("forth", parts), ("back", parts[::-1])):
+        path = clips.folder / f"{name}_{late}.ts"
+        path.write_bytes(b"".join(order))
+        assert len(check(path)) == 2 * COUNT
+
+
+@pytest.mark.parametrize("at", [3000, 9000, 15000, 26000])
+def test_what_a_cut_stream_shows_before_it_has_recovered_is_no_frame(at: int, clips: Clips) -> None:
+    whole = clips.make("refresh_b.ts", *source(), *f"{REFRESH}:bframes=2".split())
+    path = clips.folder / f"cut_{at}.ts"
+    path.write_bytes(Path(whole).read_bytes()[at:])
+    assert 10 < len(check(path)) < COUNT - 10
+
+
+def test_messages_before_a_recovery_point_may_hold_any_bytes(clips: Clips) -> None:
+    whole = clips.make("refresh_p.ts", *source(), *f"{REFRESH}:bframes=0".split())
+    raw = clips.make("begins.h264", "-ss", "0.37", "-i", whole, "-c", "copy")
+    data = Path(raw).read_bytes()
+    # A message of 16 zeros, each pair of which has a 3 put behind it.
+    message = b"\x05\x10" + b"\0\0\3" * 8
+    marked = data.replace(b"\0\0\1\x06\x06", b"\0\0\1\x06" + message + b"\x06")
+    assert len(marked) > len(data)
+    Path(raw).write_bytes(marked)
+    timed = ("-c", "copy", "-bsf:v", "setts=ts=N*3000")
+    assert 10 < len(check(clips.make("marked.ts", "-r", "30", "-i", raw, *timed))) < COUNT - 10
+
+
+def _without_reorder(data: bytes) -> bytes:
+    """With SPS units that end where they would say how far pictures change places."""
+    made = bytearray(data)
+    at = data.index(b"\x67\x64", max(data.find(b"avcC"), 0))
+    size = int.from_bytes(data[at - 2 : at], "big")
+    bits = "".join(f"{byte:08b}" for byte in data[at : at + size].replace(b"\0\0\3", b"\0\0"))
+    place = 32
+
+    def number() -> int:
+        nonlocal place
+        zeros = bits.index("1", place) - place
+        place += 2 * zeros + 1
+        return int(bits[place - zeros - 1 : place], 2) - 1
+
+    number(), number(), number(), number()  # id, chroma, depths
+    place += 2
+    number()  # of frames
+    if number() == 0:
+        number()
+    number()  # of references
+    place += 1
+    number(), number()  # size
+    place += 2 if bits[place] == "1" else 3
+    place += 1
+    if bits[place - 1] == "1":
+        number(), number(), number(), number()  # crop
+    assert bits[place] == "1"
+    short = bits[:place] + "01"
+    short += "0" * (8 * size - len(short))
+    made[at : at + size] = int(short, 2).to_bytes(size, "big")
+    return bytes(made)
+
+
+@pytest.mark.parametrize("name", ["pyramid.mkv", "untrue_pyramid.mkv"])
+def test_a_stream_that_does_not_say_how_far_pictures_change_places(name: str, clips: Clips) -> None:
+    how = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 30 -x264-params"
+    params = "bframes=5:b-adapt=0:b-pyramid=normal:scenecut=0"
+    whole = clips.make("pyramid.mp4", *source(), *how.split(), params)
+    untrue = ["-bsf:v", "setts=pts=DTS"] if name.startswith("untrue") else []
+    told = clips.make(f"told_{name}", "-i", whole, "-c", "copy", *untrue)
+    path = clips.folder / name
+    path.write_bytes(_without_reorder(Path(told).read_bytes()))
+    assert len(check(path)) == COUNT
+
+
+def test_times_of_packets_are_found_out_however_late_pictures_change_places(clips: Clips) -> None:
+    how = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -bf"
+    parts = [clips.make(f"bf{b}.h264", *source(), *how.split(), str(b)) for b in (0, 3)]
+    both = clips.folder / "both.h264"
+    both.write_bytes(b"".join(Path(part).read_bytes() for part in parts))
+    timed = clips.make("both.mp4", "-i", str(both), "-c", "copy", frames=2 * COUNT)
+    check(clips.make("both.mkv", "-i", timed, "-c", "copy", frames=2 * COUNT))
+
+
+def test_damage_lasts_until_a_recovery_is_complete(clips: Clips) -> None:
+    path = clips.make("refresh.mp4", *source(), *f"{REFRESH}:bframes=0".split())
+    expected = decoded(path)
+    data = Path(path).read_bytes()
+    seen = 0
+    for seed in range(12):
+        chance = random.Random(seed)
+        at = chance.randrange(len(data) // 4, len(data) // 2)
+        bad = data[:at] + chance.randbytes(60) + data[at + 60 :]
+        frames = io.load_video(bad, on_error="partial")
+        if not frames.damaged:  # nobody can know
+            continue
+        pairs = zip(frames.indices, frames, strict=True)
+        wrong = [i for i, frame in pairs if not np.array_equal(frame, expected[i])]
+        assert set(wrong) <= set(frames.damaged)
+        seen += len(wrong)
+    assert seen > 40
+
+
+def test_a_frame_that_is_cut_off_raises_each_time(clips: Clips) -> None:
+    front = ("-c", "copy", "-movflags", "+faststart")
+    data = Path(clips.make("front.mov", "-i", clips("mjpeg.mov"), *front)).read_bytes()
+    video = io.Video(data[: len(data) * 6 // 10])
+    lost = len(io.load_video(data[: len(data) * 6 // 10], on_error="partial"))
+    assert 10 < lost < COUNT - 10
+    for _ in range(3):
+        with pytest.raises(ValueError, match=f"frame {lost} .*the file ends inside it"):
+            video[lost]
+
+
+@pytest.mark.parametrize(("count", "size"), [(5_000_000, 100), (20_000, 60_000_000)])
+def test_tables_of_more_than_a_file_can_hold_cost_little(
+    count: int, size: int, clips: Clips
+) -> None:
+    data = Path(clips("h264.mp4")).read_bytes().replace(b"edts", b"free").replace(b"ctts", b"free")
+    data = patched(data, b"stsz", 4, [size, count])
+    data = patched(data, b"stsc", 4, [1, 1, count, 1])
+    data = patched(data, b"stts", 4, [1, count, 512])
+    video = io.Video(data)
+    assert len(video) <= 4 * len(data)
+    with pytest.raises(ValueError, match="frame"):
+        video[len(video) - 1]
