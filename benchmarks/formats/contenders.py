@@ -118,7 +118,12 @@ def penstock_npy(folder: Path) -> Parts:
 
 
 def preadv_npy(folder: Path) -> Parts:
-    """What the system takes to read, into memory that each thread uses again: no array is made."""
+    """What the system takes to read, into memory that each thread uses again: no array is made.
+
+    The memory begins with a page. 16 bytes further, where a bytearray has its own, some processors
+    copy a third as fast.
+    """
+    import mmap
     import os
     import threading
 
@@ -126,7 +131,7 @@ def preadv_npy(folder: Path) -> Parts:
 
     def load(path: str) -> Any:
         if not hasattr(own, "buffer"):
-            own.buffer = bytearray(700_000)
+            own.buffer = mmap.mmap(-1, 700_000)
         file = os.open(path, os.O_RDONLY)
         os.preadv(file, [own.buffer], 0)
         os.close(file)
