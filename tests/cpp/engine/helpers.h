@@ -76,6 +76,17 @@ inline std::size_t thread_count() {
   return n;
 }
 
+// Whether it comes true. A busy machine may take a while; the limit is for what never does.
+template <class Condition>
+bool wait_until(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 // A value that counts how many of its kind are alive.
 class Counted {
  public:

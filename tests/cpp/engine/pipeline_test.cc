@@ -85,7 +85,10 @@ TEST(Pipeline, concurrency_bounds_the_tasks_of_a_stage) {
                  int seen = most;
                  while (now > seen && !most.compare_exchange_weak(seen, now)) {
                  }
-                 std::this_thread::sleep_for(std::chrono::microseconds(200));
+                 if (x == 0) {
+                   EXPECT_TRUE(wait_until([&] { return most >= 3; }));
+                 }
+                 std::this_thread::sleep_for(std::chrono::microseconds(200));  // more may come
                  --inside;
                  return x;
                },
@@ -109,10 +112,10 @@ TEST(Pipeline, a_full_sink_stops_the_source) {
   });
   builder.add_sink(3);
   Pipeline pipeline = must_start(builder);
+  EXPECT_TRUE(wait_until([&] { return polled >= 4; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   // Sink 3 + 1 finished; queue 2 + 1 finished: nobody can hold more.
   EXPECT_LE(polled, 7);
-  EXPECT_GE(polled, 4);
 }
 
 TEST(Pipeline, values_of_any_movable_type_travel) {

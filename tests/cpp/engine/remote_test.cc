@@ -42,7 +42,7 @@ class LoopLane final : public Lane {
         }
         std::unique_lock hold(lock_);
         if (ending_) return;
-        tired_ = !cond_.wait_for(hold, std::chrono::milliseconds(2), [&] { return woken_; });
+        tired_ = !cond_.wait_for(hold, std::chrono::milliseconds(50), [&] { return woken_; });
         woken_ = false;
       }
     });
