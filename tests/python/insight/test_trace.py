@@ -106,7 +106,7 @@ def test_a_slice_for_each_task_and_an_arrow_for_each_hop(tmp_path):
     assert "main thread" in seen.lanes.values()
     workers = {seen.lanes[one["tid"]] for one in slow}
     assert len(workers) >= 2
-    assert workers <= {"penstock-py0", "penstock-py1", "penstock-py2"}
+    assert all(name.startswith("penstock-py") for name in workers)
     hops = Counter((flow[0]["name"].split(":")[-1], flow[-1]["name"]) for flow in seen.flows)
     assert sum(hops.values()) >= 90  # source to slow, slow to then, then to the consumer
     ends = Counter(flow[-1]["name"].split(":")[-1] for flow in seen.flows)
