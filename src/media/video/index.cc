@@ -244,7 +244,7 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
   const Result<FirstLook> look = read_packets(input, blank, index);
   if (!look) return look.error();
 
-  const bool runs_on = stream.in_order || times_run_on(index, stream);
+  const bool runs_on = times_run_on(index, stream) || stream.in_order;
   std::vector<std::uint32_t> order(index.packets.size());
   std::iota(order.begin(), order.end(), 0u);
   if (!stream.in_order) {

@@ -298,7 +298,7 @@ Status FrameReader::fetch(std::uint32_t number) {
     if (!more) return std::move(more).error();
     if (!*more) return Error(Code::corrupt, "the file ends before it");
     const std::int64_t is = index_.number_of(packet);
-    if (is >= 0 && is != expected) {
+    if (index_.seekable && is != expected) {
       next_ = -1;
       return Error(Code::corrupt, "packets do not come in the order that they had before");
     }

@@ -30,6 +30,32 @@ def test_fields_of_mpeg4_do_not_depend_on_where_decoding_began(clips: Clips) -> 
         check(clips.make(f"fields.{form}", *source(), *how.split()))
 
 
+@pytest.mark.parametrize("codec", ["libx264", "flv1"])
+def test_times_of_flv_run_on_where_they_turn_over(codec: str, clips: Clips) -> None:
+    made = clips.make(f"{codec}.flv", *source(), "-c:v", codec, "-g", "12", "-pix_fmt", "yuv420p")
+    early = ("-itsoffset", "-0.5", "-i", made, "-c", "copy", "-avoid_negative_ts", "disabled")
+    video = check(clips.make(f"early_{codec}.flv", *early))
+    assert np.diff(video.times) == pytest.approx(1 / 30, abs=0.002)
+
+
+def test_a_file_that_cannot_be_opened_again_raises_until_it_can(
+    clips: Clips, tmp_path: Path
+) -> None:
+    path = tmp_path / "clip.avi"
+    whole = Path(clips("h264.avi")).read_bytes()
+    path.write_bytes(whole)
+    video = io.Video(path)
+    expected = decoded(clips("h264.avi"))
+    assert np.array_equal(video[40], expected[40])
+    path.write_bytes(b"")
+    for _ in range(3):
+        with pytest.raises((ValueError, OSError)):
+            video[0]
+    path.write_bytes(whole)
+    assert np.array_equal(video[0], expected[0])
+    assert np.array_equal(video[40], expected[40])
+
+
 @pytest.mark.parametrize("late", ["0.5177", "100"])
 def test_streams_that_follow_one_another_do_not_mix(late: str, clips: Clips) -> None:
     first = clips.make("first.ts", "-i", clips("h264.mp4"), "-c", "copy")

@@ -334,6 +334,9 @@ void Demuxer::describe() {
 
 Result<bool> Demuxer::read(Packet& packet) {
   if (mp3_ != nullptr) return read_mp3(packet);
+  if (stream_ == nullptr) {
+    if (Status again = open(); !again) return std::move(again).error();
+  }
   const Listening listening(messages_);
   do {
     av_packet_unref(packet_.get());
@@ -390,6 +393,9 @@ void Demuxer::read_blank(bool blank) {
 }
 
 Status Demuxer::seek(std::int64_t time) {
+  if (stream_ == nullptr && mp3_ == nullptr) {
+    if (Status again = open(); !again) return again;
+  }
   const Listening listening(messages_);
   io_->begin_call();
   av_packet_unref(packet_.get());

@@ -48,7 +48,7 @@ class Demuxer {
   InputOptions options_;
   std::unique_ptr<SourceIo> io_;
   AVFormatContext* format_ = nullptr;
-  AVStream* stream_ = nullptr;
+  AVStream* stream_ = nullptr;                     // null: it could not be opened again
   const AVCodecParameters* parameters_ = nullptr;  // the stream's
   AVRational tick_{};
   std::unique_ptr<Mp3Frames> mp3_;  // in place of the format
