@@ -12,7 +12,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the numbers are copied as they are");
 
 constexpr char kMagic[8] = {'P', 'S', 'F', 'R', 'A', 'M', 'E', '\n'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;  // 1: another order of frames where times run backwards
 constexpr std::uint32_t kKey = 1, kHidden = 2;
 
 struct Head {
