@@ -3,12 +3,14 @@
 import os
 import pickle
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import penstock as ps
 import pytest
+from patience import wait_until
 
 
 def write(path: Path, tokens: Any, dtype: str = "uint16") -> Path:
@@ -142,6 +144,14 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, signals_are_reset:
     loader = ds.shuffle(seed=1).batch(16).loader(threads=2, prefetch=1)
     batches = iter(loader)
     assert len(next(batches)["tokens"]) == 16
+
+    def at_rest() -> bool:
+        counts = [stage.items_out for stage in loader.stats()["stages"]]
+        time.sleep(0.2)
+        return counts == [stage.items_out for stage in loader.stats()["stages"]]
+
+    # Who is in the middle of a read when the handler goes away cannot be saved.
+    assert wait_until(at_rest)
     if signals_are_reset:  # as Lightning does
         signal.signal(signal.SIGBUS, signal.SIG_DFL)
     os.truncate(path, 800_400)  # inside a page
