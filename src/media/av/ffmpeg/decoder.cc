@@ -81,7 +81,7 @@ Decoder::~Decoder() {
   Messages ignored;
   const Listening listening(ignored);
   frame_.reset();
-  keep_decoder({std::move(context_), std::move(opened_with_), delay_}, options_);
+  keep_decoder({std::move(context_), std::move(opened_with_), delay_});
 }
 
 void Decoder::expect_reorder(int pictures) {

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kBlock = 128 * 1024;
 constexpr std::int64_t kDecoderDelay = 528 + 1;
+// Of a header: what FFmpeg wants to be the same in the first frame and the next, else it begins later.
+constexpr std::uint32_t kSame = 0xFFFE0CCF;
 
 std::uint32_t big_endian(const std::uint8_t* four) {
   return std::uint32_t(four[0]) << 24 | std::uint32_t(four[1]) << 16 | std::uint32_t(four[2]) << 8 |
@@ -79,7 +81,11 @@ bool Mp3Frames::open() {
     at += header.size;
   }
   read_tag();
-  return true;
+  const std::uint8_t* const first = bytes(at_, 4);
+  if (first == nullptr) return false;
+  const std::uint32_t bits = big_endian(first);
+  const std::uint8_t* const second = bytes(at_ + mp3_header(first).size, 4);
+  return second != nullptr && (bits & kSame) == (big_endian(second) & kSame);
 }
 
 // The frame in front may hold no sound, but what the encoder says of all the others.

@@ -1,6 +1,5 @@
 #include "media/av/ffmpeg/spare.h"
 
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -9,11 +8,7 @@ namespace {
 
 constexpr std::int64_t kMostPixels = 1920 * 1088;
 
-thread_local std::array<SpareDecoder, 2> spare;  // by Kind
-
-SpareDecoder& place_of(Kind kind) {
-  return spare[kind == Kind::video ? 0 : 1];
-}
+thread_local SpareDecoder spare;
 
 template <class Enum>
 bool same(const Enum& a, const Enum& b) {
@@ -41,8 +36,6 @@ bool alike(const AVCodecParameters& a, const AVCodecParameters& b) {
 bool may_be_kept(const AVCodecParameters& parameters, const InputOptions& options) noexcept {
   if (options.threads > 1) return false;
   switch (parameters.codec_id) {
-    case AV_CODEC_ID_MP3:
-      return true;
     case AV_CODEC_ID_H264:
     case AV_CODEC_ID_HEVC:
     case AV_CODEC_ID_VP8:
@@ -54,18 +47,17 @@ bool may_be_kept(const AVCodecParameters& parameters, const InputOptions& option
 }
 
 SpareDecoder take_decoder(const AVCodecParameters& like, const InputOptions& options) {
-  SpareDecoder& kept = place_of(options.kind);
-  if (kept.context == nullptr || !may_be_kept(like, options) || !alike(*kept.parameters, like)) {
+  if (spare.context == nullptr || !may_be_kept(like, options) || !alike(*spare.parameters, like)) {
     return {};
   }
-  SpareDecoder taken = std::exchange(kept, {});
+  SpareDecoder taken = std::exchange(spare, {});
   taken.context->has_b_frames = taken.delay;
   return taken;
 }
 
-void keep_decoder(SpareDecoder decoder, const InputOptions& options) noexcept {
+void keep_decoder(SpareDecoder decoder) noexcept {
   avcodec_flush_buffers(decoder.context.get());
-  place_of(options.kind) = std::move(decoder);
+  spare = std::move(decoder);
 }
 
 }  // namespace penstock::media::av
