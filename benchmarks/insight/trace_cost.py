@@ -1,6 +1,6 @@
 """What a trace costs: CPU seconds with and without one, in turns, and what a file is like.
 
-    trace_cost.py [--rounds N]
+    trace_cost.py [case ...] [--rounds N]
 
 A round is one short pass with a trace and two without, in one process, each time in another order.
 The figure is the median over the rounds of the CPU time with a trace over the mean of the two
@@ -98,18 +98,25 @@ def median(values: list[float]) -> str:
     return f"{statistics.median(ordered):+.1%} ({low:+.1%} to {high:+.1%})"
 
 
+CASES: dict[str, tuple[str, Callable[[Path], Callable[[], None]]]] = {
+    "images": ("images: read, decode, crop, batch", images),
+    "100us": ("Python calls of 100 us", lambda _: python_calls(100, 600)),
+    "20us": ("Python calls of 20 us", lambda _: python_calls(20, 3_000)),
+    "nothing": ("Python calls of nothing", lambda _: python_calls(0, 200_000)),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("case", nargs="*", choices=[*CASES, []], help=f"of: {', '.join(CASES)}")
     parser.add_argument("--rounds", type=int, default=60)
-    rounds = parser.parse_args().rounds
+    options = parser.parse_args()
     print("| | with a trace | without, twice | slices | file |\n|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = folder / "trace.json"
-        compare("images: read, decode, crop, batch", images(folder), rounds, path)
-        compare("Python calls of 100 us", python_calls(100, 600), rounds, path)
-        compare("Python calls of 20 us", python_calls(20, 3_000), rounds, path)
-        compare("Python calls of nothing", python_calls(0, 200_000), rounds, path)
+    for case in options.case or CASES:
+        title, prepare = CASES[case]
+        with tempfile.TemporaryDirectory() as folder:
+            run = prepare(Path(folder))
+            compare(title, run, options.rounds, Path(folder) / "trace.json")
 
 
 if __name__ == "__main__":

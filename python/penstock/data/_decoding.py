@@ -48,8 +48,10 @@ class Decoding(Plan):
 
         Args:
             field: Which one; left out: the one that holds an image by its name. Several share crop
-                and flip: ``decode_image(["image", "mask"], mode={"mask": "P"},
-                interpolation={"mask": "nearest"})``.
+                and flip: the first is the image, the others are masks, that is palette indices or
+                grey, resized by nearest neighbour. Two pictures that share them:
+                ``decode_image(["left", "right"], mode={"right": "RGB"},
+                interpolation={"right": "bilinear"})``.
             size: (height, width) of the result. Without a crop: a plain resize.
             crop: "random_resized" (by `scale` and `ratio`), "center", or a box.
             flip: The probability of being mirrored left to right.

@@ -20,14 +20,13 @@ def image_step(
     box: str | None,
     options: dict[str, Any],
 ) -> DecodeImage:
-    modes = [mode if isinstance(mode, str) else mode.get(name, "RGB") for name in names]
+    # The first is the image, the others are masks: indices, which cannot be mixed.
+    modes = _each(names, mode, "RGB", "P")
+    filters = _each(names, interpolation, "bilinear", "nearest")
     for one in modes:
         if one not in CHANNELS:
             raise PlanError(f"decode_image: mode {one!r} is not one of {', '.join(CHANNELS)}")
-    filters = None if isinstance(interpolation, str) else interpolation
-    options = dict(options) | {
-        "interpolation": interpolation if isinstance(interpolation, str) else "bilinear"
-    }
+    options = dict(options) | {"interpolation": filters[0]}
     if not 0 <= flip <= 1:
         raise PlanError(f"decode_image: flip is {flip}; it is a probability")
     if size is not None and isinstance(size, Sequence) and min(size) < 1:
@@ -47,8 +46,18 @@ def image_step(
         crop=crop,
         flip=float(flip),
         modes=tuple(modes),
-        interpolations=tuple(filters.get(name) if filters else None for name in names),
+        interpolations=tuple(filters),
         exact=exact,
         box=box,
         options=tuple(sorted(options.items())),
     )
+
+
+def _each(names: Sequence[str], given: str | Mapping[str, str], first: str, rest: str) -> list[str]:
+    """What is given for each field: a word is for the first one."""
+    if isinstance(given, str):
+        return [given] + [rest] * (len(names) - 1)
+    for name in given:
+        if name not in names:
+            raise PlanError(f"decode_image: there is no field {name!r} among {', '.join(names)}")
+    return [given.get(name, rest if i else first) for i, name in enumerate(names)]

@@ -63,7 +63,7 @@ Status read_palette(Bytes bytes, std::size_t at, std::size_t colours, std::size_
   if (colours > 65536) return corrupt("BMP: " + std::to_string(colours) + " colours");
   if (bitmap.pixels == at) bitmap.pixels += colours * entry;  // some writers forget the palette
   if (at > bytes.size() || colours * entry > bytes.size() - at) return ended(bytes);
-  for (int i = 0; i < 256; ++i) std::memset(&bitmap.palette[std::size_t(i) * 3], i, 3);
+  bitmap.palette.fill(0);  // indices without a colour are black
   const bool black_and_white = bitmap.bits == 1;
   for (std::size_t i = 0; i < std::min<std::size_t>(colours, 256); ++i) {
     const std::uint8_t* from = &bytes[at + i * entry];

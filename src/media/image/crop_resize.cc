@@ -1,12 +1,12 @@
 #include "media/image/crop_resize.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "media/image/crop_plan.h"
 #include "media/image/crop_planes.h"
 #include "media/image/jpeg.h"
 #include "media/image/region.h"
+#include "transform/premultiply.h"
 
 namespace penstock::media {
 namespace {
@@ -81,33 +81,43 @@ Result<ImageShape> resize_jpeg(JpegReader& reader, const CropResize& plan, Pixel
   return shape;
 }
 
-// Colour is multiplied by alpha for the resize, as Pillow does it.
-Status resize_with_alpha(const DecodedCrop& crop, const CropResize& plan, FinishedRows& rows) {
-  const int channels = crop.shape.channels;
-  const std::size_t row_bytes = std::size_t(plan.out_width) * std::size_t(channels);
-  if (plan.out_width > INT64_MAX / 8 / plan.out_height) {
-    return Error(Code::out_of_range, "the size to resize to is too large");
+// Hands rows on whose colours are multiplied by alpha, divided by it.
+class DividedRows final : public RowSink {
+ public:
+  // `line` has room for a row.
+  DividedRows(FinishedRows& rows, std::int64_t width, int channels, std::uint8_t* line)
+      : rows_(rows), width_(width), channels_(channels), line_(line) {}
+  std::uint8_t* place(std::int64_t y) override {
+    std::uint8_t* const to = rows_.place(y);
+    return to_ = to != nullptr ? to : line_;
   }
-  ScratchLease resized(ScratchUse::result, row_bytes * std::size_t(plan.out_height + 1));
-  if (!resized) return Error(Code::out_of_memory, "no memory for the resized picture");
-  const ConstImageView source{crop.data, crop.shape.height, crop.shape.width, channels,
-                              std::ptrdiff_t(crop.row_bytes)};
-  const ImageView out{resized.data(), plan.out_height, plan.out_width, channels,
-                      std::ptrdiff_t(row_bytes)};
-  const Box box{0, 0, double(crop.shape.width), double(crop.shape.height)};
-  if (Status s = resize_premultiplied(source, box, out, plan.filter); !s) return s;
-  std::uint8_t* const line = resized.data() + row_bytes * std::size_t(plan.out_height);
-  const std::size_t pixel = std::size_t(channels);
-  const std::int64_t width = plan.keep.width;
-  for (std::int64_t y = 0; y < plan.keep.height; ++y) {
-    const std::uint8_t* from = out.row(plan.keep.y + y) + std::size_t(plan.keep.x) * pixel;
-    std::uint8_t* to = rows.place(y);
-    if (to == nullptr) to = line;
-    for (std::int64_t x = 0; x < width; ++x) {
-      const std::int64_t source_x = plan.mirror ? width - 1 - x : x;
-      std::memcpy(to + std::size_t(x) * pixel, from + std::size_t(source_x) * pixel, pixel);
-    }
-    rows.take(y, to);
+  void take(std::int64_t y, const std::uint8_t* row) override {
+    unpremultiply(row, width_, channels_, to_);
+    rows_.take(y, to_);
+  }
+
+ private:
+  FinishedRows& rows_;
+  const std::int64_t width_;
+  const int channels_;
+  std::uint8_t* const line_;
+  std::uint8_t* to_ = nullptr;
+};
+
+// Colour is multiplied by alpha for the resize, as Pillow does it.
+Status resize_with_alpha(const DecodedCrop& crop, const ResizeSpec& spec, FinishedRows& rows) {
+  const std::size_t pixel = std::size_t(spec.channels);
+  ScratchLease result(ScratchUse::result, std::size_t(spec.keep.width) * pixel);
+  ScratchLease multiplied(ScratchUse::line, std::size_t(spec.src_width) * pixel);
+  if (!result || !multiplied) return Error(Code::out_of_memory, "no memory for two rows");
+  DividedRows divided(rows, spec.keep.width, spec.channels, result.data());
+  Resampler& resampler = resampler_of_thread();
+  if (Status s = resampler.begin(spec, divided); !s) return s;
+  const std::int64_t columns = resampler.last_col() - resampler.first_col() + 1;
+  const std::uint8_t* from = crop.data + resampler.first_col() * spec.channels;
+  for (std::int64_t y = resampler.first_row(); y <= resampler.last_row(); ++y) {
+    premultiply(from + y * crop.row_bytes, columns, spec.channels, multiplied.data());
+    resampler.push_row(multiplied.data());
   }
   return {};
 }
@@ -125,14 +135,15 @@ Result<ImageShape> resize_decoded(const DecodedCrop& crop, const CropResize& pla
   ImageShape shape = kept_shape(plan, crop.shape.channels, crop.shape.alpha);
   shape.bits = crop.shape.bits;
   if (Status s = rows.begin(shape); !s) return std::move(s).error();
-  if (crop.shape.alpha && !nearest) {
-    if (Status s = resize_with_alpha(crop, plan, rows); !s) return std::move(s).error();
-    return shape;
-  }
   CropResize whole = plan;
   whole.crop = {0, 0, crop.shape.width, crop.shape.height};
   const ScaledCrop same =
       scale_crop(whole, crop.shape.width, crop.shape.height, {}, bytes_per_pixel);
+  const bool resized = plan.out_width != crop.shape.width || plan.out_height != crop.shape.height;
+  if (crop.shape.alpha && !nearest && resized) {
+    if (Status s = resize_with_alpha(crop, same.spec, rows); !s) return std::move(s).error();
+    return shape;
+  }
   Resampler& resampler = resampler_of_thread();
   if (Status s = resampler.begin(same.spec, rows); !s) return std::move(s).error();
   const std::int64_t offset = resampler.first_col() * bytes_per_pixel;

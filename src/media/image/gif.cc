@@ -64,7 +64,7 @@ class Reader {
     const std::size_t size = std::size_t(6) << (flags & 7);
     if (size > bytes_.size() - at_) return false;
     frame.grey = true;
-    for (int i = 0; i < 256; ++i) std::memset(&frame.palette[std::size_t(i) * 3], i, 3);
+    frame.palette.fill(0);  // indices without a colour are black
     for (std::size_t i = 0; i < size; ++i) frame.grey &= bytes_[at_ + i] == i / 3;
     std::memcpy(frame.palette.data(), &bytes_[at_], size);
     at_ += size;

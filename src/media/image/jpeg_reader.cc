@@ -231,8 +231,12 @@ Status JpegReader::State::begin(bool by_library) {
   d.dct_method = JDCT_ISLOW;  // IFAST saves 2% of the time and costs tens of decibels
   // Without smoothing libjpeg merges upsampling and colour conversion. With
   // 2.1.5 results on damaged files then differed from run to run when rows were skipped (compare
-  // its issue 915), so merging is for whole pictures only.
-  d.do_fancy_upsampling = setup.fancy || setup.region.y + rows_read > 0 ? TRUE : FALSE;
+  // its issue 915), so merging is for whole pictures only. It never merges where a factor is 4; but
+  // there jpeg_crop_scanline gets the width of chroma wrong at a reduced scale, which shows when
+  // that is smoothed.
+  const bool skips = setup.region.y + rows_read > 0;
+  const bool merges = d.max_h_samp_factor <= 2 && d.max_v_samp_factor <= 2;
+  d.do_fancy_upsampling = setup.fancy || (skips && merges) ? TRUE : FALSE;
   if (!run([&] { jpeg_start_decompress(&d); })) return failure();
   if (by_library || !scan.attach(d)) scan.detach();
 

@@ -95,6 +95,17 @@ void read_transparency(Bytes d, PngFile& file) {
   }
 }
 
+// Chunks behind the picture, which it does not need: its orientation may be there.
+void read_behind(Bytes bytes, std::size_t at, PngFile& file) {
+  while (bytes.size() - at >= 12) {
+    const std::size_t length = u32(&bytes[at]);
+    const Chunk chunk{&bytes[at + 4], bytes.subspan(at + 8)};
+    if (length > bytes.size() - at - 12 || chunk.is("IEND")) return;
+    if (chunk.is("eXIf")) file.orientation = exif_orientation(chunk.data.first(length));
+    at += 12 + length;
+  }
+}
+
 }  // namespace
 
 int PngFile::samples() const {
@@ -120,10 +131,7 @@ bool is_png(Bytes bytes) noexcept {
 Result<PngFile> read_png(Bytes bytes, bool strict) {
   if (!is_png(bytes)) return bad("no signature", 0);
   PngFile file;
-  for (std::size_t i = 0; i < 256; ++i) {
-    std::fill_n(&file.palette[i * 4], 3, std::uint8_t(i));
-    file.palette[i * 4 + 3] = 255;
-  }
+  for (std::size_t i = 0; i < 256; ++i) file.palette[i * 4 + 3] = 255;
   bool have_header = false, have_palette = false, complete = false;
   for (std::size_t at = sizeof(kSignature); !complete;) {
     if (bytes.size() - at < 12) {
@@ -144,9 +152,11 @@ Result<PngFile> read_png(Bytes bytes, bool strict) {
       file.data_bytes += length;
       ++file.data_chunks;
     } else if (file.data_chunks > 0) {
+      read_behind(bytes, at, file);
       complete = true;
     } else if (chunk.is("PLTE")) {
       if (strict && !chunk.sound()) return bad("wrong checksum in the palette", at);
+      // Indices without a colour stay black.
       for (std::size_t i = 0; i < 256 && i * 3 + 2 < length; ++i) {
         std::copy_n(&chunk.data[i * 3], 3, &file.palette[i * 4]);
       }

@@ -21,7 +21,7 @@ struct PngFile {
   bool interlaced = false;
   int orientation = 1;
 
-  std::array<std::uint8_t, 256 * 4> palette{};  // RGBA; entries the file lacks are grey
+  std::array<std::uint8_t, 256 * 4> palette{};  // RGBA; entries the file lacks are black
   bool has_transparency = false;  // tRNS: alpha in the palette, or one colour that is transparent
   std::array<std::uint16_t, 3> transparent{};
 

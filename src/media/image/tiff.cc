@@ -134,8 +134,9 @@ Result<TiffLayout> read_layout(TIFF* tiff) {
   if (TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extra) && extra_count > 0) {
     layout.extra = extra[0];
   }
-  if (format == SAMPLEFORMAT_IEEEFP || format == SAMPLEFORMAT_COMPLEXIEEEFP) {
-    return unsupported("TIFF: floating-point samples");
+  if (format != SAMPLEFORMAT_UINT && format != SAMPLEFORMAT_VOID) {
+    const bool floating = format == SAMPLEFORMAT_IEEEFP || format == SAMPLEFORMAT_COMPLEXIEEEFP;
+    return unsupported(floating ? "TIFF: floating-point samples" : "TIFF: samples with a sign");
   }
   if (layout.photometric == PHOTOMETRIC_PALETTE) {
     std::uint16_t *red, *green, *blue;
@@ -196,12 +197,36 @@ Status decode_ycbcr(TIFF* tiff, const Source& source, const TiffLayout& layout,
   return {};
 }
 
+// How many bytes one byte of the file may become at most; 0: any number.
+std::uint64_t most_of_a_byte(std::uint16_t compression) {
+  switch (compression) {
+    case COMPRESSION_NONE:
+      return 1;
+    case COMPRESSION_PACKBITS:
+      return 64;
+    case COMPRESSION_LZW:
+      return 4096;
+    case COMPRESSION_DEFLATE:
+    case COMPRESSION_ADOBE_DEFLATE:
+      return 1032;
+    case COMPRESSION_CCITTRLE:
+    case COMPRESSION_CCITTRLEW:
+    case COMPRESSION_CCITTFAX3:
+    case COMPRESSION_CCITTFAX4:
+      return 0;  // a bit may be a whole row, of one bit a pixel
+    default:
+      return 1 << 16;
+  }
+}
+
 // A band is a strip, or a row of tiles, of one plane: rows of full width, packed as in the file.
 struct Bands {
   std::int64_t rows = 0;       // in one band
   std::int64_t row_bytes = 0;  // of a plane's row
   bool padded = false;         // the last strip may go on below the picture
   bool deflate = false;
+  std::uint64_t ratio = 0;  // no byte of the file becomes more bytes than this; 0: it may
+  std::uint64_t file_size = 0;
   bool tiled = false;
   std::int64_t tile_width = 0, tile_row_bytes = 0;
   std::size_t tile_bytes = 0;
@@ -239,8 +264,15 @@ Result<Bands> read_bands(TIFF* tiff, const TiffLayout& layout, std::int64_t max_
   std::uint16_t compression = COMPRESSION_NONE;
   TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
   bands.deflate = compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE;
+  bands.ratio = most_of_a_byte(compression);
   bands.rows = std::min<std::int64_t>(rows, layout.height);
   return bands;
+}
+
+// Can strip or tile `number` become so many bytes? A small file must not cost much memory.
+bool can_hold(TIFF* tiff, const Bands& bands, std::uint32_t number, std::uint64_t wanted) {
+  const std::uint64_t stored = std::min(TIFFGetStrileByteCount(tiff, number), bands.file_size);
+  return bands.ratio == 0 || stored >= wanted / bands.ratio;
 }
 
 // What damaged data leaves out is black, and not what was in memory before.
@@ -250,6 +282,7 @@ bool read_band(TIFF* tiff, const TiffLayout& layout, const Bands& bands, std::in
   if (!bands.tiled) {
     const std::uint32_t strip = TIFFComputeStrip(tiff, std::uint32_t(y), plane);
     const tmsize_t wanted = tmsize_t(rows * bands.row_bytes);
+    if (!can_hold(tiff, bands, strip, std::uint64_t(wanted))) return false;
     // Of a strip with more rows than it should have, libdeflate leaves out the end of those that
     // are wanted, and libtiff says nothing. zlib does not.
     if (bands.deflate && bands.padded && y + rows == layout.height) {
@@ -259,6 +292,9 @@ bool read_band(TIFF* tiff, const TiffLayout& layout, const Bands& bands, std::in
     return TIFFReadEncodedStrip(tiff, strip, to, wanted) == wanted;
   }
   for (std::int64_t x = 0; x < layout.width; x += bands.tile_width) {
+    const std::uint32_t number =
+        TIFFComputeTile(tiff, std::uint32_t(x), std::uint32_t(y), 0, plane);
+    if (!can_hold(tiff, bands, number, bands.tile_bytes)) return false;
     std::memset(tile, 0, bands.tile_bytes);
     if (TIFFReadTile(tiff, tile, std::uint32_t(x), std::uint32_t(y), 0, plane) < 0) return false;
     const std::int64_t at = bands.tile_row_bytes * (x / bands.tile_width);
@@ -286,6 +322,7 @@ Status decode(Bytes bytes, const DecodeOptions& options, PixelWriter& writer) {
   if (!native) return std::move(native).error();
   Result<Bands> found = read_bands(tiff.get(), layout, options.max_pixels);
   if (!found) return std::move(found).error();
+  found->file_size = bytes.size();
   const Bands& bands = *found;
 
   const int planes = layout.separate ? layout.samples : 1;

@@ -3,7 +3,9 @@
 #include <tiff.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace penstock::media {
@@ -31,10 +33,30 @@ bool has_alpha(const TiffLayout& layout) {
 }
 
 // Colours stored multiplied by alpha, made plain as Pillow does it.
-void divide_by_alpha(std::uint8_t* pixel, int colours) {
-  const int alpha = pixel[colours];
-  for (int c = 0; c < colours; ++c) {
-    pixel[c] = alpha == 0 ? 0 : std::uint8_t(std::min(255, 255 * pixel[c] / alpha));
+template <class Sample>
+void divide_by_alpha(std::uint8_t* row, std::int64_t width, int colours) {
+  constexpr std::uint64_t kMost = std::numeric_limits<Sample>::max();
+  std::array<Sample, 4> pixel;
+  const std::size_t bytes = sizeof(Sample) * std::size_t(colours + 1);
+  for (std::int64_t x = 0; x < width; ++x, row += bytes) {
+    std::memcpy(pixel.data(), row, bytes);
+    const std::uint64_t alpha = pixel[std::size_t(colours)];
+    for (std::size_t c = 0; c < std::size_t(colours); ++c) {
+      pixel[c] = alpha == 0 ? 0 : Sample(std::min(kMost, kMost * pixel[c] / alpha));
+    }
+    std::memcpy(row, pixel.data(), bytes);
+  }
+}
+
+// The upper halves of 16-bit samples.
+void take_upper(const std::uint8_t* samples, std::size_t step, std::int64_t width, int channels,
+                std::uint8_t* to) {
+  for (std::int64_t x = 0; x < width; ++x, samples += step) {
+    for (int c = 0; c < channels; ++c) {
+      std::uint16_t sample;
+      std::memcpy(&sample, samples + std::size_t(c) * 2, 2);
+      *to++ = std::uint8_t(sample >> 8);
+    }
   }
 }
 
@@ -63,7 +85,10 @@ Result<Native> tiff_native(const TiffLayout& layout, PixelMode mode) {
       return alpha ? Native::rgba : Native::rgb;
     case PHOTOMETRIC_RGB:
       if (bits < 8) return unknown();
-      if (bits == 16) return alpha ? Native::rgba16 : Native::rgb16;
+      // Colours that are multiplied by alpha are divided by it in 8 bits, as Pillow does it.
+      if (bits == 16 && (mode == PixelMode::unchanged || layout.extra != EXTRASAMPLE_ASSOCALPHA)) {
+        return alpha ? Native::rgba16 : Native::rgb16;
+      }
       return alpha ? Native::rgba : Native::rgb;
     case PHOTOMETRIC_SEPARATED:
       if (bits < 8) return unknown();
@@ -109,10 +134,14 @@ void assemble_tiff_row(const std::uint8_t* samples, const TiffLayout& layout, Na
   }
   const int channels = channels_of(native);
   const std::size_t pixel = bytes * std::size_t(channels);
-  for (std::int64_t x = 0; x < layout.width; ++x) {
-    std::memcpy(to + std::size_t(x) * pixel, samples + std::size_t(x) * step, pixel);
+  if (bytes == 2 && native == Native::rgba) {
+    take_upper(samples, step, layout.width, channels, to);
+  } else {
+    for (std::int64_t x = 0; x < layout.width; ++x) {
+      std::memcpy(to + std::size_t(x) * pixel, samples + std::size_t(x) * step, pixel);
+    }
   }
-  if (bytes == 2) return;  // 16-bit min-is-white is not inverted, nor by Pillow
+  // 16-bit min-is-white is not inverted, nor by Pillow.
   const bool grey = native == Native::l || native == Native::la;
   if (grey && layout.photometric != PHOTOMETRIC_PALETTE) {
     const int scale = 255 / ((1 << layout.bits) - 1);
@@ -122,9 +151,11 @@ void assemble_tiff_row(const std::uint8_t* samples, const TiffLayout& layout, Na
       *grey = std::uint8_t(invert ? 255 - *grey * scale : *grey * scale);
     }
   }
-  if (layout.extra == EXTRASAMPLE_ASSOCALPHA && (native == Native::la || native == Native::rgba)) {
-    for (std::int64_t x = 0; x < layout.width; ++x)
-      divide_by_alpha(to + x * channels, channels - 1);
+  if (layout.extra != EXTRASAMPLE_ASSOCALPHA) return;
+  if (native == Native::la || native == Native::rgba) {
+    divide_by_alpha<std::uint8_t>(to, layout.width, channels - 1);
+  } else if (native == Native::la16 || native == Native::rgba16) {
+    divide_by_alpha<std::uint16_t>(to, layout.width, channels - 1);
   }
 }
 
