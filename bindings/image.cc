@@ -173,10 +173,11 @@ NativeOp decode_op(const ImageRequest& request) {
 
 void bind_image(nb::module_& m) {
   bind_image_request(m);
-  m.def("image_info", &info_of, "data"_a,
+  m.def("image_info", &info_of, "data"_a.none(),
         nb::sig("def image_info(data: typing.Any) -> dict[str, typing.Any]"),
         "What an image's header says.");
-  m.def("decode_image", &decode_one, "data"_a, "request"_a, "position"_a.none(), "out"_a.none(),
+  m.def("decode_image", &decode_one, "data"_a.none(), "request"_a, "position"_a.none(),
+        "out"_a.none(),
         nb::sig("def decode_image(data: typing.Any, request: ImageRequest, position: int | None, "
                 "out: typing.Any) -> typing.Any"),
         "One image; see penstock.io.decode_image.");

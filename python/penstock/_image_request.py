@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from penstock import _core
-from penstock._whole import as_whole, as_whole_or_none, as_wholes
+from penstock._whole import as_flag, as_number, as_whole_or_none, as_wholes
 
 Mode: TypeAlias = Literal["RGB", "RGBA", "L", "BGR", "P", "unchanged"]
 Interpolation: TypeAlias = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
@@ -55,29 +55,37 @@ def make_request(
         )
     return _core.ImageRequest(
         mode=mode,
-        strict=strict,
-        orientation=orientation,
-        max_pixels=as_whole(max_pixels, "max_pixels"),
+        strict=as_flag(strict, "strict"),
+        orientation=as_flag(orientation, "orientation"),
+        max_pixels=as_number(max_pixels, "max_pixels", 1, 2**63 - 1),
         size=None if size is None else as_pair(size),
         box=None if crop is None or isinstance(crop, str) else as_box(crop),
         crop=crop if isinstance(crop, str) else "",
         resize_short=as_whole_or_none(resize_short, "resize_short"),
         interpolation=interpolation,
         flip=float(flip),
-        exact=exact,
+        exact=as_flag(exact, "exact"),
         min_left=min_left,
         scale=scale,
         ratio=ratio,
-        seed=as_whole(seed, "seed"),
-        epoch=as_whole(epoch, "epoch"),
+        seed=as_number(seed, "seed", 0, 2**64 - 1),
+        epoch=as_number(epoch, "epoch", 0, 2**64 - 1),
     )
 
 
 def as_pair(size: Any) -> tuple[int, int]:
     height, width = as_wholes(size, "size", "height, width")
+    for side in (height, width):
+        as_number(side, "size", 1, 2**31 - 1)
     return height, width
+
+
+def as_position(position: Any) -> int | None:
+    return None if position is None else as_number(position, "position", 0, 2**64 - 1)
 
 
 def as_box(edges: Any, name: str = "crop") -> Box:
     left, top, right, bottom = as_wholes(edges, name, "left, top, right, bottom")
+    for edge in (left, top, right, bottom):
+        as_number(edge, name, -(2**31), 2**31 - 1)
     return left, top, right, bottom

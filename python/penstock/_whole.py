@@ -23,6 +23,24 @@ def as_whole_or_none(value: Any, name: str) -> int | None:
     return None if value is None else as_whole(value, name)
 
 
+def as_number(value: Any, name: str, low: int, high: int) -> int:
+    """A whole number from `low` to `high`.
+
+    >>> as_number(7, "seed", 0, 2**64 - 1)
+    7
+    """
+    number = as_whole(value, name)
+    if not low <= number <= high:
+        raise ValueError(f"{name} is {number}; give {low} to {high}")
+    return number
+
+
+def as_flag(value: Any, name: str) -> bool:
+    if value is not True and value is not False:
+        raise TypeError(f"{name} is {value!r}; give True or False")
+    return bool(value)
+
+
 def as_stream(stream: Any) -> int:
     """The number of a stream in a file as C++ takes it; None: the best one."""
     if stream is None:

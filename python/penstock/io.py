@@ -26,6 +26,7 @@ from penstock._image_request import (
     Interpolation,
     Mode,
     as_box,
+    as_position,
     make_request,
 )
 from penstock._npy import load_npy, load_npz
@@ -37,7 +38,7 @@ from penstock._tfrecord import (
     parse_example,
 )
 from penstock._video import Frames, Video, VideoInfo, load_video, sample_video, video_info
-from penstock._whole import as_whole, as_whole_or_none
+from penstock._whole import as_whole
 
 __all__ = [
     "AudioInfo",
@@ -185,9 +186,7 @@ def decode_image(
         min_left=min_left,
         max_pixels=max_pixels,
     )
-    result: NDArray[Any] = _core.decode_image(
-        data, request, as_whole_or_none(position, "position"), out
-    )
+    result: NDArray[Any] = _core.decode_image(data, request, as_position(position), out)
     return result
 
 
@@ -231,7 +230,7 @@ def decode_image_batch(
     out: NDArray[Any] | None = None,
     **options: Unpack[ImageOptions],
 ) -> NDArray[Any]:
-    """Decodes many images, on several threads, into one array.
+    """Decodes many images, on several threads that end with the call, into one array.
 
     One bad image costs the others nothing. What became of it is up to `on_error`: "raise" raises
     what `decode_image` would, for the first of them and with its number; "skip" leaves it out;
@@ -267,6 +266,8 @@ def decode_image_batch(
         raise ValueError("mean and std go together")
     if on_error == "skip" and out is not None:
         raise ValueError('on_error="skip" makes a smaller array, so it cannot go with out')
+    if size is None:
+        raise ValueError("a batch needs size=(height, width): all its images have one")
     files = list(data)
     boxes = None if _is_one_crop(crop) else [as_box(each) for each in _per_image(crop, len(files))]
     flips = None
@@ -279,7 +280,7 @@ def decode_image_batch(
         request,
         boxes,
         flips,
-        as_whole_or_none(position, "position"),
+        as_position(position),
         layout,
         dtype,
         [] if mean is None else list(mean),
@@ -342,7 +343,7 @@ def decode_image_fields(
     if not names:
         raise ValueError("fields must name at least one field")
     files = [sample[name] for name in names]
-    where = as_whole_or_none(position, "position")
+    where = as_position(position)
     arrays, shown = _core.decode_image_fields(names, files, request, mask_mode, where)
     result = {
         **sample,

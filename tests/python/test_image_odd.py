@@ -7,6 +7,7 @@ import struct
 import subprocess
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import penstock as ps
@@ -172,6 +173,29 @@ def test_quick_crops_of_oddly_sampled_jpegs(sampling: str, kind: str) -> None:
         quick = io.decode_image(file, (63, 30), box, exact=False)
         error = float(((exact.astype(float) - quick) ** 2).mean())
         assert 10 * np.log10(255 * 255 / error) > 33, top
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"position": -1}, "position is -1; give 0 to"),
+        ({"seed": 2**64}, "seed is 18446744073709551616; give 0 to"),
+        ({"max_pixels": 2**70}, "max_pixels is"),
+        ({"crop": (-(2**63), 0, 2**63 - 1, 5)}, "crop is -9223372036854775808"),
+        ({"min_left": 0.5}, "min_left must be at least 1"),
+        ({"size": (0, 4)}, "size is 0; give 1 to"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_by_name(options: dict[str, Any], words: str) -> None:
+    file = io.encode_image(RGBA[:, :8], "png")
+    with pytest.raises(ValueError, match=words):
+        io.decode_image(file, **options)
+    with pytest.raises(TypeError, match="strict is 'no'; give True or False"):
+        io.decode_image(file, strict="no")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a batch needs size"):
+        io.decode_image_batch([file], None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bytes"):
+        io.decode_image(None)  # type: ignore[arg-type]
 
 
 def test_masks_in_datasets_keep_their_numbers() -> None:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -20,7 +21,11 @@ std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptio
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < files.size();) {
       RequestPlanner planner(requests[i], RandomStream(key, position + i));
       std::byte* slot = slots + i * finish.bytes();
-      outcomes[i] = decode_into_slot(files[i], options, planner, finish, slot);
+      try {
+        outcomes[i] = decode_into_slot(files[i], options, planner, finish, slot);
+      } catch (const std::bad_alloc&) {
+        outcomes[i] = Error(Code::out_of_memory, "no memory to decode the image");
+      }
       if (!outcomes[i]) std::memset(slot, 0, finish.bytes());
     }
   };

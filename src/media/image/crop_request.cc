@@ -17,6 +17,7 @@ Status check(const CropRequest& request) {
   if (!(request.flip >= 0 && request.flip <= 1)) {
     return bad("flip must be a probability, 0 to 1, not " + std::to_string(request.flip));
   }
+  if (!(request.min_left >= 1)) return bad("min_left must be at least 1");
   if (const auto side = request.resize_short; side && (*side <= 0 || *side > max_side)) {
     return bad("resize_short must be 1 to 2^24, not " + std::to_string(*side));
   }
