@@ -74,10 +74,12 @@ class Iteration:
                 # Ctrl-C while waiting costs nothing: the loop may go on.
                 if got is not None or not isinstance(error, KeyboardInterrupt):
                     self.end("it has failed")
-                    loader._failure = in_words(error)
+                    loader._tally.failure = in_words(error)
                 raise
             self._advance(number, valid, state)
+            loader._tally.samples += valid
             if kept > 0:
+                loader._tally.batches += 1
                 return self._finished(value, wait)
         if self._ended is not None and self._ended != "it has failed":
             raise RuntimeError(f"this iteration is over: {self._ended}")

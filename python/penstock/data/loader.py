@@ -6,7 +6,6 @@ import logging
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from penstock import _core
@@ -22,6 +21,7 @@ from penstock.data._plan import Batch, PlanError, fix_of, is_python
 from penstock.data._ranks import Rank, from_environment
 from penstock.data._rows import name_of
 from penstock.data._sizes import parse_bytes
+from penstock.data._tally import Tally
 from penstock.data._token import Token
 from penstock.data.dataset import Dataset
 
@@ -120,8 +120,7 @@ class Loader:
         self._start = 0  # of the epoch under way, or where the next one begins
         self._error_count = 0
         self._errors: list[SampleError] = []
-        self._failed_samples = 0  # of the iteration under way, or of the last one
-        self._failure = ""  # what that has failed with
+        self._tally = Tally()  # of the iteration under way, or of the last one
         self._ledger = Ledger()
         # Weak: an iteration that nobody holds any more ends by itself, and at once.
         self._iteration: weakref.ref[Iteration] | None = None
@@ -179,7 +178,7 @@ class Loader:
         start, self._start = self._start, 0
         state = self._source_state = self._source_state if start > 0 else None
         self._position = start
-        self._failed_samples, self._failure = 0, ""
+        self._tally = Tally()
         iteration = Iteration(self, start, state)
         self._iteration = weakref.ref(iteration)
         return iteration
@@ -281,8 +280,7 @@ class Loader:
         names = [record.get("name", "sink") for record in records]
         stages = from_engine(records, names) if records else []
         if stages:
-            count, words = self._failed_samples, self._failure
-            stages[-1] = replace(stages[-1], failures=count, failure=words)
+            stages[-1] = self._tally.into(stages[-1])
         return {
             "stages": stages,
             "memory": self._memory.stats(),
@@ -326,11 +324,11 @@ class Loader:
     def _keep_statistics(self) -> Callable[[], None]:
         """Calling the result makes them again what they are now, if there are any."""
         found = self.stats()["stages"]
-        kept = self._last_stats, self._failed_samples, self._failure, self._history.copy()
+        kept = self._last_stats, self._tally, self._history.copy()
 
         def again() -> None:
             if found:
-                self._last_stats, self._failed_samples, self._failure, self._history = kept
+                self._last_stats, self._tally, self._history = kept
 
         return again
 
@@ -453,7 +451,7 @@ class Loader:
         """What becomes of samples that failed, in the order of positions."""
         noted: list[SampleError] = []
         for position, sample, error, is_io, filling, replaced in errors:
-            self._failed_samples += not filling
+            self._tally.failed += not filling
             passed_over = replaced or (self._on_error == "skip" and not is_io)
             if not passed_over or not isinstance(error, Exception):  # SystemExit and the like
                 if sample not in str(error):

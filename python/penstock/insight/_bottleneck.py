@@ -2,21 +2,24 @@
 
 The rule, in the order in which it is applied:
 
-1. A stage most of whose tasks failed, or a loader that failed after a few batches: failures. Times
-   of a run that did not work say nothing.
-2. A consumer that hardly ever waits is slower than the data: there is nothing to win.
-3. Batches that are not begun because memory is spent, while workers lack input: memory.
-4. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
+1. A stage many of whose tasks failed, a loader many of whose samples did, or that failed after a few
+   batches: failures. Times of a run that did not work say nothing.
+2. A run that was over in no time: unknown. What it took is starting and ending.
+3. A consumer that hardly ever waits is slower than the data: there is nothing to win.
+4. Batches that are not begun because memory is spent, while workers lack input: memory.
+5. Otherwise, of the stages that do a good part of the work, the one that is least often idle is the
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
-5. Why it is slow follows from CPU time, from the time in which threads could run but had no core,
+6. Why it is slow follows from CPU time, from the time in which threads could run but had no core,
    so that other programs do not change the answer, and from the time in which they waited for the
    GIL. Calls wait for it longer than they work, and do not use it up themselves: the GIL, which the
    consumer or another thread has. Several Python calls may run; they use one core all the time, or
    wait for one another's GIL and not only for a core that others have; and they want by far not as
    many cores as there are calls: the GIL. All cores are wanted, by our work or that of others: CPU.
    Native workers that are busy and use little CPU wait for reads, and so do all if nobody is at
-   work: disk. Otherwise it could do more at a time: concurrency; a source cannot, it is asked for
-   one item after the other.
+   work: disk. A source is asked for one item after the other. Otherwise, a stage that does as much
+   at a time as it may: concurrency; one that does less although it has input and room lacks
+   threads, which is concurrency, too. One that does less and is idle itself: unknown, nothing clear
+   holds it back.
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ Kind = Literal[
 _NO_WAIT = 0.05  # a consumer that waits for less of its time does not wait
 _FULL = 0.85  # so much of what there is counts as all of it
 _MOST = 0.5
+_MANY = 1 / 3  # failures: of so many tasks or samples
+_SHORT = 0.05  # seconds: a run that took less says nothing
+_ALL_ALLOWED = 0.65  # of what a stage may do at a time: one that does less is not held back by it
+_IDLE = 0.3  # of the time: a stage that lacks input or room for longer is not held back by itself
 _GOOD_PART = 0.1  # of the work of the stage that does most
 _SPENT = 0.3  # of the time: so long without memory is worth a word
 _NO_INPUT = 0.15  # of the time: workers that lack input for longer could do more
@@ -110,6 +117,14 @@ def judge(
     failed = _failed(stages, sink, wait)
     if failed is not None:
         return failed
+    if elapsed < _SHORT:
+        return Bottleneck(
+            "unknown",
+            None,
+            wait,
+            f"It ran for {elapsed * 1e3:.0f} ms: too little to tell what holds it back.",
+            "Read more batches to know more.",
+        )
     if wait < _NO_WAIT:
         return Bottleneck(
             "consumer",
@@ -156,8 +171,16 @@ def _failed(stages: Sequence[StageStats], sink: StageStats, wait: float) -> Bott
             f"It failed: {sink.failure}.",
             'Fix that first, or pass over such samples with on_error="skip".',
         )
+    if sink.failures > 0 and sink.failures >= _MANY * sink.samples:
+        return Bottleneck(
+            "failures",
+            None,
+            wait,
+            f"{sink.failures:,} of {max(sink.samples, sink.failures):,} samples failed.",
+            "Fix that first: errors() of the loader lists them.",
+        )
     worst = max(stages, key=lambda one: one.failures)
-    if worst.failures == 0 or worst.failures < _MOST * worst.tasks:
+    if worst.failures == 0 or worst.failures < _MANY * worst.tasks:
         return None
     return Bottleneck(
         "failures",
@@ -246,15 +269,53 @@ def _why(
     if resting:
         reason = f"{about} {name} is at work all the time but uses little CPU: it waits for reads."
         return _reads(name, wait, reason)
+    return _at_a_time(slowest, stages, sink, wait, about)
+
+
+def _at_a_time(
+    slowest: StageStats, stages: Sequence[StageStats], sink: StageStats, wait: float, about: str
+) -> Bottleneck:
+    """Neither the GIL nor the CPU nor reads: is it what a stage may do at a time, or its threads?"""
+    name, allowed = slowest.name, slowest.concurrency
+    each = f"{slowest.mean * 1e3:.3g} ms an item, {slowest.at_work:.1f} of {allowed} allowed at a time"
+    if slowest.at_work >= _ALL_ALLOWED * allowed:
+        return Bottleneck(
+            "concurrency",
+            name,
+            wait,
+            f"{about} {name} is the slowest stage: {each}; the machine has idle cores.",
+            _more(slowest, of_loader=sink.samples > 0),
+        )
+    idle = (slowest.waiting + slowest.blocked) / sink.elapsed
+    calls = sum(one.at_work for one in stages if one.python)
+    free = slowest.gil_wait < _GIL_WAIT * sink.elapsed  # to run, once it has a thread
+    if slowest.python and free and idle < _IDLE and calls >= _FULL:
+        return Bottleneck(
+            "concurrency",
+            name,
+            wait,
+            f"{about} {name} is held back by too few threads: {each}, though it had input and room "
+            f"for more; all Python calls together are {calls:.1f} at a time.",
+            "Raise num_threads, or the threads of the stage's own executor; more concurrency alone "
+            "changes nothing.",
+        )
     return Bottleneck(
-        "concurrency",
+        "unknown",
         name,
         wait,
-        f"{about} {name} is the slowest stage: {slowest.mean * 1e3:.3g} ms an item, "
-        f"{at_work:.1f} of {slowest.concurrency} allowed at a time; the machine has idle cores.",
-        f"Give it more concurrency than {slowest.concurrency}"
-        + (" (and the pipeline more threads, unless it is async)." if slowest.python else "."),
+        f"{about} Nothing clear holds it back: {name} is the least idle stage, and does {each}.",
+        "More concurrency would not help. Read more batches to know more; what is left may be the "
+        "handing over of small items: larger batches are handed over less often.",
     )
+
+
+def _more(slowest: StageStats, of_loader: bool) -> str:
+    if of_loader and not slowest.python:
+        return f"Give the loader more threads than {slowest.concurrency} (threads=)."
+    words = f"Give it more concurrency than {slowest.concurrency}"
+    if slowest.python and not of_loader:
+        words += ", and the pipeline as many threads (num_threads) unless it is async"
+    return f"{words}."
 
 
 def _reads(name: str, wait: float, reason: str) -> Bottleneck:

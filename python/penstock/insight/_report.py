@@ -104,22 +104,34 @@ def _section(title: str, body: str) -> str:
 def _verdict(found: Bottleneck, stages: Sequence[StageStats], headspace: Headspace | None) -> str:
     sink = stages[-1]
     verdict, more = found.reason, ""
-    if headspace is not None:  # which has compared with the real thing: it has the first word
-        verdict, *rest = str(headspace).splitlines()
+    if headspace is not None:
+        # It has compared with the real thing: it has the first word, unless that did not work.
+        first, *rest = str(headspace).splitlines()
         words = "<br>".join(escape(line) for line in rest)
-        more = f'<p id="headspace">{words}</p><p>{escape(found.reason)}</p>'
+        if found.kind == "failures":
+            more = f'<p id="headspace">{escape(first)}<br>{words}</p>'
+        else:
+            verdict = first
+            more = f'<p id="headspace">{words}</p><p>{escape(found.reason)}</p>'
     lines = [f'<p class="verdict" id="verdict">{escape(verdict)}</p>{more}']
     if headspace is None or found.kind != "consumer":
         lines.append(f'<p class="advice">{escape(found.advice)}</p>')
-    lines.append(
-        f'<p class="soft">{sink.items_out:,} items in {sink.elapsed:.1f} s; '
-        f"{ready(sink)} of the requests found one waiting.</p>"
-    )
+    lines.append(f'<p class="soft">{escape(_got(sink))}</p>')
     return f"<section>{''.join(lines)}</section>"
 
 
+def _got(sink: StageStats) -> str:
+    """What the loop received."""
+    words = f"{sink.items_out:,} items in {sink.elapsed:.1f} s"
+    if sink.items_out > 0:
+        words += f"; {ready(sink)} of the requests found one waiting"
+    if sink.failures > 0 and sink.samples > 0:
+        words += f"; {sink.failures:,} of {sink.samples:,} samples failed"
+    return f"{words}."
+
+
 def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
-    head, *rows = cells(stages)[:-1]  # the sink is in the drawing
+    head, *rows = cells(stages)
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows

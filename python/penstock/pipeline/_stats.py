@@ -28,6 +28,8 @@ class StageStats:
     dropped: int = 0
     failures: int = 0
     """For the sink of a loader: samples that failed, in the batches that were asked for."""
+    samples: int = 0
+    """For the sink of a loader: those of the batches that were asked for, failed ones included."""
     bytes: int = 0
     """What it has read or made, where that is known: the stages of a loader that do so."""
     tasks: int = 0
@@ -193,8 +195,9 @@ def table(stats: Sequence[StageStats]) -> str:
 
 
 def shown(stats: Sequence[StageStats]) -> str:
-    """The table, and in words what holds the others back."""
+    """The table, and in words what holds the others back, once something has run."""
     from penstock.insight import bottleneck  # which is built on this package
 
-    found = bottleneck(stats)
-    return table(stats) if found.kind == "unknown" else f"{table(stats)}\n{found}"
+    if not any(one.tasks for one in stats[:-1]):
+        return table(stats)
+    return f"{table(stats)}\n{bottleneck(stats)}"

@@ -272,6 +272,84 @@ def test_a_few_failures_do_not_hide_the_bottleneck():
     assert bottleneck([*busy, failed], cores=4).kind == "concurrency"  # it ran for long
 
 
+@pytest.mark.parametrize("every", [1, 2])
+def test_samples_that_fail_are_the_verdict_of_a_loader(every, tmp_path):
+    def bad(sample):
+        if int(sample["data"]) % every == 0:
+            raise ValueError("no such thing")
+        return sample
+
+    def slow(batch):
+        time.sleep(0.002)
+        return batch
+
+    loader = ps.from_list(range(100)).map(bad).batch(4).map(slow).loader(on_error="skip")
+    got = len(list(loader))
+    assert got == (0 if every == 1 else 25)
+    sink = loader.stats()["stages"][-1]
+    assert (sink.items_out, sink.samples, sink.failures) == (got, 100, 100 // every)
+    found = bottleneck(loader.stats())
+    assert found.kind == "failures"
+    assert f"{100 // every} of 100 samples failed" in str(found)
+    loader.report(str(tmp_path / "a.html"))
+    text = (tmp_path / "a.html").read_text()
+    assert f">{got} items in" in text
+    rows = text.split('id="stages"')[1].split("</table>")[0].split("<tr>")
+    assert f"<td>{100 // every}</td>" in rows[-1]  # the sink's
+
+
+def test_samples_that_failed_come_before_any_other_verdict():
+    stages = [stage("src", 0.1), stage("op", 5.0, blocked=5.0)]
+    for failures, kind in ((33, "consumer"), (34, "failures"), (100, "failures")):
+        found = bottleneck([*stages, sink(0.2, failures=failures, samples=100)])
+        assert found.kind == kind
+    for failures, kind in ((33, "consumer"), (34, "failures")):
+        found = bottleneck([stages[0], replace(stages[1], failures=failures), sink(0.2)])
+        assert found.kind == kind
+
+
+def test_too_few_threads_are_told_from_too_little_concurrency():
+    src = stage("src", 0.1, blocked=9.8)
+    found = bottleneck([src, stage("op", 20.0, concurrency=8), sink(9.0)], cores=16)
+    assert found.kind == "concurrency"
+    assert "too few threads" in found.reason
+    assert "2.0 of 8 allowed" in found.reason
+    assert "num_threads" in found.advice
+    assert "more concurrency than" not in found.advice
+    found = bottleneck([src, stage("op", 78.0, concurrency=8), sink(9.0)], cores=16)
+    assert "more concurrency than 8" in found.advice
+    assert "num_threads" in found.advice
+    of_loader = sink(9.0, samples=100)  # which has a thread for every call
+    advice = bottleneck([src, stage("op", 78.0, 8), of_loader], cores=16).advice
+    assert advice == "Give it more concurrency than 8."
+    native = stage("read", 28.0, 4, python=False)
+    advice = bottleneck([src, native, sink(9.0, samples=9, process_cpu=25.0)], cores=16).advice
+    assert "more threads than 4 (threads=)" in advice
+
+
+def test_a_stage_that_does_little_is_not_told_to_do_more_at_a_time():
+    src = stage("src", 0.1, blocked=9.8)
+    for busy, python in ((1.0, True), (1.0, False), (12.0, False)):
+        idle = stage("op", busy, 2, waiting=7.0, python=python)
+        found = bottleneck([src, idle, sink(9.0, process_cpu=busy)], cores=16)
+        assert (found.kind, found.stage) == ("unknown", "op"), busy
+        assert "Nothing clear holds it back" in found.reason
+        assert "Give it more" not in found.advice
+    rare = stage("op", 5.0, 8)  # no thread is busy all the time: threads are not what it lacks
+    assert bottleneck([src, rare, sink(9.0)], cores=16).kind == "unknown"
+
+
+def test_a_run_that_was_over_at_once_says_nothing():
+    stages = [stage("src", 0.001), stage("read", 0.02, 2, python=False)]
+    short = [replace(one, elapsed=0.03) for one in [*stages, sink(0.03)]]
+    found = bottleneck(short)
+    assert found.kind == "unknown"
+    assert "30 ms: too little to tell" in str(found)
+    loader = ps.from_list(range(8)).batch(2).loader()
+    assert len(list(loader)) == 4
+    assert str(loader).endswith(str(bottleneck(loader.stats())))
+
+
 def test_before_any_request_nothing_was_ready():
     pipeline = PipelineBuilder().add_source(range(4)).add_sink(3).build(num_threads=1)
     assert str(pipeline).splitlines()[-1].endswith("ready -")
@@ -320,6 +398,7 @@ def test_real_pipelines_by_construction():
     assert often(("source", "src"), SlowNumbers(), quick)
     assert often(("consumer", None), range(40), quick, step=0.02)
     assert often(("concurrency", "many[3]"), range(60), (0.02, "many", 3))
+    assert often(("concurrency", "wide[32]"), range(120), (0.02, "wide", 32))  # of four threads
 
 
 def test_python_stages_on_an_event_loop_are_known_as_such():
