@@ -9,14 +9,15 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import penstock
-from penstock import _core, _machine, insight
+from penstock import _core, _machine
+from penstock._trial import BATCH, trial
 from penstock.data import _fields
 from penstock.data.dataset import Dataset
-from penstock.pipeline import StageStats
 
 _OPTIONAL = {
     "torch": "output='torch', PyTorchDataLoader: pip install torch",
@@ -176,43 +177,37 @@ def _measure(source: str) -> dict[str, Any]:
     if not data.sequential and len(data) == 0:
         raise ValueError(f"{source} has no samples")
     work, plan = _plan(data)
-    loader = plan.loader(on_error="skip")
-    count, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < _SECONDS:
-        before = count
-        for batch in loader:
-            count += len(next(iter(batch.values())))
-            if time.perf_counter() - begun > _SECONDS:
-                break
-        if count == before:
-            break
-    seconds = time.perf_counter() - begun
-    failed = {error.sample: error.error for error in loader.errors()}
-    stages = loader.stats()["stages"]
-    loader.close()
+    done = trial(shuffled(data, 0), plan, _SECONDS)
+    failed = done.failed
     return {
         "source": source,
         "samples": None if data.sequential else len(data),
         "fields": fields_of(data),
         "open_seconds": opened,
         "work": work,
-        "rate": count / seconds,
+        "rate": done.rate,
         "errors": len(failed),
         "first_errors": [f"{sample}: {words}" for sample, words in list(failed.items())[:3]],
-        "verdict": verdict(stages) if count else "No sample of it could be read.",
+        "verdict": done.verdict if done.samples else "No sample of it could be read.",
     }
 
 
-def _plan(data: Dataset) -> tuple[str, Dataset]:
+def _plan(data: Dataset) -> tuple[str, Callable[[Dataset], Dataset]]:
     """What is measured: images are decoded, as in the demo; all else is read."""
-    plan, order = shuffled(data, 0), "in order" if data.sequential else "in shuffled order"
+    order = "in order" if data.sequential else "in shuffled order"
     try:
-        images = plan.decode_image(
-            image_field(data), size=_SIZE, crop="random_resized", flip=0.5
-        ).batch(64)
-    except (penstock.PlanError, KeyError):  # there is no image in it
-        return f"read {order}", plan.batch(64, collate="list")
-    return f"read, decoded and cropped to {_SIZE[0]}x{_SIZE[1]} {order}", images
+        field = image_field(data)
+    except penstock.PlanError:  # there is no image in it
+        return f"read {order}", lambda some: some.batch(BATCH, collate="list")
+    return (
+        f"read, decoded and cropped to {_SIZE[0]}x{_SIZE[1]} {order}",
+        lambda some: images(some, field, _SIZE),
+    )
+
+
+def images(data: Dataset, field: str, size: tuple[int, int]) -> Dataset:
+    """Decoded, cropped and batched."""
+    return data.decode_image(field, size=size, crop="random_resized", flip=0.5).batch(BATCH)
 
 
 def fields_of(data: Dataset) -> list[str]:
@@ -231,17 +226,3 @@ def image_field(data: Dataset) -> str:
 def shuffled(data: Dataset, seed: int) -> Dataset:
     """In another order, if it is not one that can only be read from front to back."""
     return data if data.sequential else data.shuffle(seed=seed)
-
-
-def verdict(stages: list[StageStats]) -> str:
-    """The bottleneck of a loader, in words."""
-    found = insight.bottleneck(stages)
-    # The first stage of a loader is ours: it hands out positions, and reads nothing. And a loop
-    # that only counts is no training that the data keeps up with.
-    ours = found.stage == stages[0].name and found.kind != "memory"
-    if ours or found.kind == "consumer":
-        return (
-            "Nothing holds it back: these samples take so little time that what is left is the "
-            "handing out of batches. Larger batches are handed out less often."
-        )
-    return str(found)

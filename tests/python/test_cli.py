@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tarfile
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -275,20 +274,6 @@ def test_doctor_decodes_images_and_reports_what_failed(
     assert "decoded and cropped to 224x224" in text
     assert "10 of the samples failed" in text
     assert "failed: " in text
-
-
-def test_doctor_gives_no_advice_about_a_stage_of_our_own(tmp_path: Path) -> None:
-    from penstock.doctor import verdict
-    from penstock.pipeline import StageStats
-
-    admit = StageStats("admit", tasks=100, task_seconds=9.0, elapsed=10.0, items_out=100)
-    work = StageStats("read", tasks=100, task_seconds=1.0, waiting=9.0, elapsed=10.0)
-    sink = StageStats("sink", waiting=9.0, elapsed=10.0, readiness=0.1)
-    words = verdict([admit, work, sink])
-    assert "Nothing holds it back" in words
-    assert "source" not in words
-    words = verdict([admit, work, replace(sink, waiting=0.1)])
-    assert "Nothing holds it back" in words  # the loop only counts: it is no training
 
 
 def test_doctor_lists_libraries_and_limits(

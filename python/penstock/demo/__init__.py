@@ -22,13 +22,13 @@ from rich.table import Table
 
 import penstock
 from penstock import insight
+from penstock._trial import Trial, trial
 from penstock.data.dataset import Dataset
 from penstock.data.loader import Loader
 from penstock.demo._shards import pack
-from penstock.doctor import fields_of, image_field, shuffled, verdict
+from penstock.doctor import fields_of, image_field, images, shuffled
 from penstock.pipeline import StageStats
 
-_BATCH = 64
 _SECONDS = 4.0  # of loading
 _SIZE = (224, 224)
 _STEP = 0.03  # seconds
@@ -50,22 +50,20 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
     )
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         try:
-            data = _data(console, source, Path(folder))
-            loader = data.loader(on_error="skip")
-            images = _run(console, loader)
+            done = _run(console, _data(console, source, Path(folder)))
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             print(f"penstock demo: {error}", file=sys.stderr)
             return 1
-        if images == 0:
-            failed = loader.errors()
-            words = f"none of its images could be decoded; the first: {failed[0].sample}: "
-            words = words + failed[0].error if failed else "there is no sample in it"
+        if done.samples == 0:
+            words = "there is no sample in it"
+            for sample, why in list(done.failed.items())[:1]:
+                words = f"none of its images could be decoded; the first: {sample}: {why}"
             print(f"penstock demo: {words}", file=sys.stderr)
             return 1
         console.print(f"Headspace, with a training step of {_STEP * 1e3:.0f} ms ...")
-        found = insight.headspace(loader, _step, batches=20, phases=2, warmup=1)
+        found = insight.headspace(done.loader, _step, batches=20, phases=4, warmup=1)
         console.print(f"[bold]{found}[/bold]")
-        insight.report(report, loader, headspace=found)
+        insight.report(report, done.loader, headspace=found)
         console.print(f"All of it as a page: {report}")
     return 0
 
@@ -91,38 +89,43 @@ def _data(console: Console, source: str | None, folder: Path) -> Dataset:
     )
     took = (time.perf_counter() - begun) * 1e3
     console.print(f"{about} with {', '.join(fields_of(records))}; {took:.0f} ms")
-    plan = (
-        shuffled(records, 1)
-        .decode_image(image_field(records), size=_SIZE, crop="random_resized", flip=0.5)
-        .batch(_BATCH)
-    )
-    console.print(f"[dim]{plan!r}[/dim]")
-    return plan
+    return records
 
 
-def _run(console: Console, loader: Loader) -> int:
-    images, shown, begun = 0, 0.0, time.perf_counter()
+def _run(console: Console, data: Dataset) -> Trial:
+    try:
+        field = image_field(data)
+    except penstock.PlanError:
+        names = ", ".join(fields_of(data))
+        raise ValueError(
+            f"the demo decodes images, and takes a dataset with one field that looks like one, not "
+            f"{names}; penstock doctor and penstock bench measure any dataset"
+        ) from None
+    data = shuffled(data, 1)
+
+    def plan(some: Dataset) -> Dataset:
+        return images(some, field, _SIZE)
+
+    console.print(f"[dim]{plan(data)!r}[/dim]")
+    shown = 0.0
     with Live(console=console, transient=True, auto_refresh=False) as live:
-        while time.perf_counter() - begun < _SECONDS:
-            before = images
-            for batch in loader:
-                images += len(next(iter(batch.values())))
-                if time.perf_counter() - shown > 0.2:
-                    shown = time.perf_counter()
-                    live.update(_show(loader.stats()["stages"]), refresh=True)
-            if images == before:
-                break
-    seconds = time.perf_counter() - begun
-    stages = loader.stats()["stages"]
-    if images:
-        console.print(_show(stages))
+
+        def show(loader: Loader) -> None:
+            nonlocal shown
+            if time.perf_counter() - shown > 0.2:
+                shown = time.perf_counter()
+                live.update(_show(loader.stats()["stages"]), refresh=True)
+
+        done = trial(data, plan, _SECONDS, show)
+    if done.samples:
+        console.print(_show(done.loader.stats()["stages"]))
         console.print(
-            f"{images:,} images decoded, cropped to {_SIZE[0]}x{_SIZE[1]} and batched in "
-            f"{seconds:.1f} s: {images / seconds:,.0f} a second, {loader.epoch} epochs, "
-            f"{len(loader.errors())} errors."
+            f"{done.samples:,} images decoded, cropped to {_SIZE[0]}x{_SIZE[1]} and batched in "
+            f"{done.seconds:.1f} s: {done.rate:,.0f} a second; {len(done.failed):,} of the samples "
+            "failed."
         )
-        console.print(f"[bold]{verdict(stages)}[/bold]")
-    return images
+        console.print(f"[bold]{done.verdict}[/bold]")
+    return done
 
 
 def _step(batch: dict[str, np.ndarray]) -> None:

@@ -2,8 +2,8 @@
 
 The rule, in the order in which it is applied:
 
-1. A stage many of whose tasks failed, a loader many of whose samples did, or that failed after a few
-   batches: failures. Times of a run that did not work say nothing.
+1. A stage many of whose tasks failed, a loader many of whose samples did, or one that failed after
+   a few batches: failures. Times of a run that did not work say nothing.
 2. A run that was over in no time: unknown. What it took is starting and ending.
 3. A consumer that hardly ever waits is slower than the data: there is nothing to win.
 4. Batches that are not begun because memory is spent, while workers lack input: memory.
@@ -275,9 +275,10 @@ def _why(
 def _at_a_time(
     slowest: StageStats, stages: Sequence[StageStats], sink: StageStats, wait: float, about: str
 ) -> Bottleneck:
-    """Neither the GIL nor the CPU nor reads: is it what a stage may do at a time, or its threads?"""
+    """Neither the GIL nor the CPU nor reads: is it what a stage may do at a time, or threads?"""
     name, allowed = slowest.name, slowest.concurrency
-    each = f"{slowest.mean * 1e3:.3g} ms an item, {slowest.at_work:.1f} of {allowed} allowed at a time"
+    of_allowed = f"{slowest.at_work:.1f} of {allowed} allowed at a time"
+    each = f"{slowest.mean * 1e3:.3g} ms an item, {of_allowed}"
     if slowest.at_work >= _ALL_ALLOWED * allowed:
         return Bottleneck(
             "concurrency",
