@@ -6,12 +6,14 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock._whole import as_whole
+from penstock.data.loader import Loader
 from penstock.insight import _plot
 from penstock.insight._measure import Endless, Phase, measure
+from penstock.insight._spread import uncertainty
 from penstock.pipeline._stats import duration
 
 
@@ -30,7 +32,8 @@ class Headspace:
     """The share of the time that a perfect loader would save, 1 - cached / real; may be slightly
     below zero."""
     uncertainty: float
-    """The true share is within this of `share`, with 95% confidence."""
+    """The true share is within this of `share`, with 95% confidence: as far as phases tell, which
+    one alone does not."""
     wait: float
     """Of a real step: waiting for its batch, the starts of epochs spread over all steps."""
     slowdown: float
@@ -44,6 +47,8 @@ class Headspace:
     phases: tuple[Phase, ...] = ()
     starts: float = 0.0
     """Of `wait`: what each step pays for the starts of epochs."""
+    remedy: str = "longer epochs save it"
+    """Against the starts of epochs, with this loader."""
 
     @property
     def hours(self) -> float | None:
@@ -63,9 +68,18 @@ class Headspace:
             return f"{head}: the model is the bottleneck, a faster loader would not show"
         if share - off > 0.05:
             return f"{head}: the loader holds training back"
-        if off > 0.05:
-            return f"{head}: too noisy to tell; use more batches, or measure on a quiet machine"
+        if self._noisy:
+            return (
+                f"{head}: too noisy to tell; use more phases and batches, or measure on a quiet "
+                "machine"
+            )
         return f"{head}: there is little to win"
+
+    @property
+    def _noisy(self) -> bool:
+        """Nothing can be said: what is won may be much, or nothing."""
+        share, off = max(self.share, 0.0), self.uncertainty
+        return off > 0.05 and share - off <= 0.05 <= share + off
 
     def __str__(self) -> str:
         lines = [
@@ -76,10 +90,10 @@ class Headspace:
         if self.starts > 0.03 * self.real:
             lines.append(
                 f"{duration(self.starts)} of that are the starts of epochs, spread over their "
-                "steps: longer epochs (repeat()) save it."
+                f"steps: {self.remedy}."
             )
         hours = self.hours
-        if hours is not None:
+        if hours is not None and not self._noisy:
             lines.append(f"Over {self.total_steps:,} steps that is {_hours(hours)}.")
         if self.slowdown > max(0.03, self.uncertainty):
             lines.append(
@@ -150,7 +164,15 @@ def headspace(
             start = source.start(statistics.median(phase.seconds for phase in done))
         finally:
             source.end()
-    return _conclude(done, total_steps, *start)
+    return replace(_conclude(done, total_steps, *start), remedy=_remedy(loader))
+
+
+def _remedy(loader: Any) -> str:
+    if isinstance(loader, Loader):
+        return "longer epochs (repeat()) save it"
+    if getattr(loader, "num_workers", 0) and getattr(loader, "persistent_workers", True) is False:
+        return "persistent_workers=True saves much of it, longer epochs the rest"
+    return "longer epochs save it"
 
 
 @contextmanager
@@ -172,9 +194,10 @@ def _put_back(loader: Any) -> Iterator[None]:
 
 
 def _conclude(
-    done: Sequence[Phase], total_steps: int | None, start: float = 0.0, start_error: float = 0.0
+    done: Sequence[Phase], total_steps: int | None, start: float = 0.0, start_off: float = 0.0
 ) -> Headspace:
-    """`start` is what a step pays for the starts of epochs, which are not in the phases."""
+    """`start` is what a step pays for the starts of epochs, which are not in the phases, and
+    `start_off` what that may be off by (95%)."""
     real, cached = done[0::2], done[1::2]
     shares = _shares(done)
     size = len(real[0].steps)
@@ -193,8 +216,8 @@ def _conclude(
         cached=without,
         share=1 - without / seconds,
         uncertainty=math.hypot(
-            _uncertainty(real, cached, shares) * steady / seconds,
-            2 * start_error / seconds * without / seconds,
+            uncertainty(real, cached) * steady / seconds,
+            start_off / seconds * without / seconds,
         ),
         wait=statistics.median(sum(phase.waits) / size for phase in real) + start,
         slowdown=step_real / step_cached - 1 if step_cached > 0 else 0.0,
@@ -220,29 +243,6 @@ def _shares(done: Sequence[Phase]) -> list[float]:
         real, cached = (around, phase.seconds) if phase.cached else (phase.seconds, around)
         shares.append(1 - cached / real)
     return shares
-
-
-def _uncertainty(real: Sequence[Phase], cached: Sequence[Phase], shares: Sequence[float]) -> float:
-    """Of the median of shares: from their spread, and from that of single steps."""
-    pairs = len(real)
-    centre = statistics.median(shares)
-    spread = 1.4826 * statistics.median([abs(share - centre) for share in shares])
-    of_pairs = 1.2533 * spread / math.sqrt(pairs)
-    of_steps = math.hypot(_relative_error(real), _relative_error(cached)) * (1 - max(centre, 0.0))
-    return 2 * max(of_pairs, of_steps)
-
-
-def _relative_error(phases: Sequence[Phase]) -> float:
-    """The standard error of the mean step, over the mean."""
-    times = [w + s for phase in phases for w, s in zip(phase.waits, phase.steps, strict=True)]
-    mean = statistics.fmean(times)
-    if len(times) < 2 or mean == 0:
-        return 0.0
-    # Single interruptions by other programs say nothing about the rest: the middle 90% are used.
-    times.sort()
-    cut = len(times) // 20
-    middle = times[cut : len(times) - cut] if cut else times
-    return statistics.stdev(middle) / math.sqrt(len(times)) / mean
 
 
 def _hours(hours: float) -> str:

@@ -9,13 +9,14 @@ filled its queues again and is quiet.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from penstock.insight._spread import off_by
 
 _MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most, over all phases
 _QUIET_SHARE = 0.2  # of a core: a loader that uses less rests
@@ -87,7 +88,7 @@ class Endless:
         return batch, 0.0
 
     def start(self, step: float) -> tuple[float, float]:
-        """What the starts of epochs cost a step on average, and the standard error of that.
+        """What the starts of epochs cost a step on average, and what that may be off by (95%).
 
         The very first start does more than the others (imports, caches) and does not count. Where
         there was no other, one more is made, unless it would not show beside steps of `step`
@@ -102,8 +103,7 @@ class Endless:
             self.end()
             self.next()
         starts = self._starts[1:] or self._starts
-        error = statistics.stdev(starts) / math.sqrt(len(starts)) if len(starts) > 1 else 0.0
-        return statistics.median(starts) / length, error / length
+        return statistics.median(starts) / length, off_by(starts) / length
 
     def _length(self) -> int | None:
         try:

@@ -91,6 +91,69 @@ def test_a_step_that_is_slowed_by_the_loader_is_told():
     assert "slower while" not in str(replace(found, uncertainty=0.3))  # within the noise
 
 
+def simulated(rng, share, count, size, between, within=0.05):
+    """Phases that differ by `between`, with steps that differ by `within`."""
+    done = []
+    for i in range(2 * count):
+        mean = 0.02 * (1 + between * rng.standard_normal()) / (1.0 if i % 2 else 1 - share)
+        steps = mean * (1 + within * rng.standard_normal(size))
+        done.append(Phase(bool(i % 2), [0.0] * size, [0.0] * size, list(steps)))
+    return done
+
+
+@pytest.mark.parametrize("between", [0.0, 0.02, 0.05])
+@pytest.mark.parametrize(("count", "size"), [(5, 20), (3, 10), (2, 10), (10, 10)])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_share_is_within_the_uncertainty_19_times_of_20(between, count, size, share):
+    rng = np.random.default_rng(5)
+    runs = [_conclude(simulated(rng, share, count, size, between), None) for _ in range(600)]
+    within = sum(abs(found.share - share) <= found.uncertainty for found in runs) / len(runs)
+    assert within > 0.93
+    if count == 5:
+        assert within < 0.985  # and no wider than that takes
+        widest = 0.02 + 2 * between  # half of them
+        assert sorted(found.uncertainty for found in runs)[300] < widest
+
+
+@pytest.mark.parametrize("between", [0.0, 0.02, 0.04])
+def test_one_phase_says_little(between):
+    rng = np.random.default_rng(5)
+    runs = [_conclude(simulated(rng, 0.2, 1, 50, between), None) for _ in range(600)]
+    assert sum(abs(found.share - 0.2) <= found.uncertainty for found in runs) > 0.95 * len(runs)
+
+
+def test_what_is_clear_gets_clear_words():
+    rng = np.random.default_rng(5)
+    for share, words in ((0.5, "the loader is the bottleneck"), (0.0, "the model is")):
+        runs = [_conclude(simulated(rng, share, 5, 20, 0.005, 0.02), None) for _ in range(50)]
+        assert all(words in found.verdict for found in runs)
+    assert "the loader is" in _conclude(simulated(rng, 0.5, 1, 50, 0.02), None).verdict
+
+
+def test_where_nothing_can_be_told_there_are_no_hours():
+    noisy = Headspace(0.05, 0.02, 0.1, 0.3, 0.03, 0.0, 0.0, 0.0, total_steps=1_000_000)
+    assert "too noisy" in str(noisy)
+    assert "1,000,000" not in str(noisy)
+    assert noisy.hours is not None
+    for share, uncertainty in ((0.6, 0.1), (0.12, 0.03), (0.01, 0.02), (0.06, 0.03)):
+        told = replace(noisy, share=share, uncertainty=uncertainty)
+        assert "Over 1,000,000 steps that is" in str(told)
+
+
+def test_the_remedy_for_starts_is_one_that_the_loader_has():
+    def said(loader):
+        found = headspace(loader, lambda batch: None, batches=4, phases=2, warmup=0)
+        return str(replace(found, starts=found.real))
+
+    assert "longer epochs (repeat()) save it" in said(ps.from_list(range(8)).batch(2).loader())
+    assert "repeat" not in said(list(range(8)))
+    workers = Epochs(0.0, 8)
+    workers.num_workers, workers.persistent_workers = 2, False
+    assert "persistent_workers=True saves" in said(workers)
+    workers.persistent_workers = True
+    assert "steps: longer epochs save it" in said(workers)
+
+
 class Loads:
     """A thread that makes a batch in so many seconds and keeps `depth` of them in stock."""
 
