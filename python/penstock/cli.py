@@ -1,12 +1,15 @@
 """The command ``penstock``. A subcommand is one function that adds its parser and its action.
 
-Exit codes: 0 it is done; 1 it could not be done, and standard error says why; 2 the command was not
-understood; 130 it was interrupted.
+Exit codes: 0 it is done; 1 it could not be done, or its output could not be written, and standard
+error says why; 2 the command was not understood; 130 it was interrupted; 141 nobody reads its
+output any more, as with other programs in a pipe (128 + SIGPIPE).
 """
 
 import argparse
+import contextlib
 import json
 import math
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -17,8 +20,20 @@ import penstock
 from penstock.data._sizes import parse_bytes
 
 _Action = Callable[[argparse.Namespace], int]
-_EXIT_CODES = "exit codes: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted"
+_EXIT_CODES = (
+    "exit codes: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted, 141 closed pipe"
+)
 _REFUSED = (OSError, ValueError, TypeError, KeyError, NotImplementedError, RuntimeError)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Help that cannot be written is an error as any other."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file is sys.stdout:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +43,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     penstock 0.1.0
     0
     """
-    parser = argparse.ArgumentParser(
+    if sys.stdout is None:
+        _complain("penstock: standard output is closed")
+        return 1
+    code: int | None = None
+    try:
+        try:
+            code = _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, where it can be told that this is not possible
+    except BrokenPipeError:
+        _let_go()
+        return 141
+    except OSError as error:
+        _let_go()
+        if code != 1:  # nothing was said yet
+            _complain(f"penstock: standard output cannot be written: {error.strerror}")
+        return 1
+    return code
+
+
+def _complain(words: str) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(words, file=sys.stderr, flush=True)
+
+
+def _let_go() -> None:
+    """What could not be written goes nowhere, also when the interpreter tries again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = _Parser(
         prog="penstock",
         description="A data-loading engine for model training.",
         epilog=f"example: penstock demo\n{_EXIT_CODES}",
@@ -43,10 +93,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         code: int = options.action(options)
+    except BrokenPipeError:
+        raise
     except _REFUSED as error:
         # A KeyError shows its words in quotes.
-        words = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print(f"penstock {options.command}: {words}", file=sys.stderr)
+        words = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+        # The words are those of Python: of the commands one has that option.
+        give = (
+            "--format" if hasattr(options, "format") else "it another ending, or in Python format="
+        )
+        words = words.replace("give format=, one of", f"give {give}, one of")
+        _complain(f"penstock {options.command}: {words}")
         return 1
     except KeyboardInterrupt:
         return 130

@@ -227,6 +227,31 @@ def test_a_name_that_tells_no_format_gets_all_of_them(
         assert name in said
 
 
+def test_options_are_named_as_the_command_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.txt").write_text("a text\n")
+    assert main(["inspect", str(tmp_path / "t.txt")]) == 1
+    assert "give --format, one of tar" in capsys.readouterr().err
+    for command in ("demo", "bench", "doctor", "index"):
+        assert main([command, str(tmp_path / "t.txt")]) == 1
+        said = capsys.readouterr().err
+        assert "give it another ending" in said
+        assert "--format" not in said
+
+
+@pytest.mark.parametrize("command", ["demo", "bench", "doctor", "inspect", "index"])
+def test_a_folder_of_shards_says_what_to_write(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i in range(3):
+        with tarfile.open(tmp_path / f"a-{i}.tar", "w"):
+            pass
+    assert main([command, str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert f"there is no image in {tmp_path}, but 3 .tar files: open '{tmp_path}/*.tar'" in said
+
+
 @pytest.fixture
 def not_images(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()

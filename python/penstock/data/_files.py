@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +23,11 @@ from penstock.data._plan import (
 )
 
 _Fields = Sequence[str] | Mapping[str, str] | None
+_ALONE = (".npz", ".h5", ".hdf5", ".zarr")  # one of these is a dataset
+_ENDINGS = (
+    *(".tar", ".tar.gz", ".tgz", ".tar.zst", ".tfrecord", ".tfrecords", ".tfrecord.gz"),
+    *(".parquet", ".arrow", ".feather", ".npy", *_ALONE),
+)
 _UNPACK = "unpack the files, so that they can be indexed: a compressed one is read as it comes"
 
 
@@ -85,6 +92,27 @@ def format_of(names: tuple[str, ...]) -> str:
             if plain and not os.path.exists(name):
                 raise FileNotFoundError(f"there is no file or folder {name!r}") from None
         raise
+
+
+def no_images(folder: str) -> str | None:
+    """What to open in place of a folder without images that has other data in it, in words."""
+    for below in ("", "*/"):
+        found = Counter(
+            ending
+            for path in glob.iglob(f"{glob.escape(folder)}/{below}*")
+            if (ending := _ending(path)) is not None
+        )
+        for ending, count in found.most_common(1):
+            pattern = os.path.join(folder, f"{below}*{ending}")
+            if count == 1 or ending in _ALONE:
+                pattern = min(glob.iglob(f"{glob.escape(folder)}/{below}*{ending}"))
+            files = f"{count:,} {ending} files" if count > 1 else f"a {ending} file"
+            return f"there is no image in {folder}, but {files}: open {pattern!r}"
+    return None
+
+
+def _ending(path: str) -> str | None:
+    return next((one for one in _ENDINGS if path.endswith(one)), None)
 
 
 def _no_map(mmap: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from penstock.data._arrays import checked_window, open_arrays, open_npz, rows_of
 from penstock.data._checks import checked_seed
-from penstock.data._files import format_of, open_files
+from penstock.data._files import format_of, no_images, open_files
 from penstock.data._join import joined
 from penstock.data._plan import (
     Arrays,
@@ -135,8 +135,15 @@ def open(
         made._opened = [opened]
         return made
     made = Dataset(found)
-    if not made.sequential:
+    if made.sequential:
+        return made
+    try:
         made._order()
+    except FileNotFoundError:
+        instead = no_images(names[0]) if format == "folder" and len(names) == 1 else None
+        if instead is None:
+            raise
+        raise FileNotFoundError(f"open: {instead}") from None
     return made
 
 

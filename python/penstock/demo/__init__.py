@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -34,32 +33,35 @@ _SIZE = (224, 224)
 _STEP = 0.03  # seconds
 
 
+class _Console(Console):
+    """What happens to a pipe that is closed is decided where the commands are run."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def main(source: str | None = None, report: str = "penstock-report.html") -> int:
-    """Runs the demo on shards of its own or on `source`, and returns the exit code."""
+    """Runs the demo on shards of its own or on `source`, and returns the exit code.
+
+    What cannot be done raises.
+    """
     folder_of_report = os.path.dirname(os.path.abspath(report))
     if os.path.isdir(report) or not os.access(
         report if os.path.exists(report) else folder_of_report, os.W_OK
     ):
-        print(f"penstock demo: the report cannot be written to {report}", file=sys.stderr)
-        return 1
-    console = Console(highlight=False)
+        raise ValueError(f"the report cannot be written to {report}")
+    console = _Console(highlight=False)
     cores = len(os.sched_getaffinity(0))
     console.print(
         f"[bold]Penstock {penstock.__version__}[/bold] on Python {platform.python_version()}, "
         f"{cores} cores"
     )
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
-        try:
-            done = _run(console, _data(console, source, Path(folder)))
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
-            print(f"penstock demo: {error}", file=sys.stderr)
-            return 1
+        done = _run(console, _data(console, source, Path(folder)))
         if done.samples == 0:
-            words = "there is no sample in it"
-            for sample, why in list(done.failed.items())[:1]:
-                words = f"none of its images could be decoded; the first: {sample}: {why}"
-            print(f"penstock demo: {words}", file=sys.stderr)
-            return 1
+            for sample, error in done.failed.items():
+                raise ValueError(f"none of its images could be decoded; {sample}: {error}")
+            raise ValueError("there is no sample in it")
         console.print(f"Headspace, with a training step of {_STEP * 1e3:.0f} ms ...")
         found = insight.headspace(done.loader, _step, batches=20, phases=4, warmup=1)
         console.print(f"[bold]{found}[/bold]")

@@ -259,3 +259,26 @@ def test_large_records_in_one_block_are_read_and_lost_one_by_one(tmp_path):
     (error,) = loader.errors()
     assert "a.tar" in error.sample
     assert "003" in error.sample
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["a.tar", "b.tar", "a.tar.psidx"], "2 .tar files: open '{}/*.tar'"),
+        (["x/a.tfrecord", "x/b.tfrecord"], "2 .tfrecord files: open '{}/*/*.tfrecord'"),
+        (["a.parquet"], "a .parquet file: open '{}/a.parquet'"),
+        (["b.h5", "a.h5"], "2 .h5 files: open '{}/a.h5'"),
+    ],
+)
+def test_a_folder_of_something_else_than_images_says_what_to_open(names, words, tmp_path):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(FileNotFoundError) as caught:
+        ps.open(str(tmp_path))
+    assert words.format(tmp_path) in str(caught.value)
+
+
+def test_a_folder_of_nothing_says_so(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no image in this folder"):
+        ps.open(tmp_path)
