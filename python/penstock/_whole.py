@@ -1,4 +1,4 @@
-"""Numbers that users give: what is not one is refused by name, never cut."""
+"""Numbers and iterables that users give: what is none is refused by name, numbers are never cut."""
 
 from __future__ import annotations
 
@@ -74,3 +74,9 @@ def as_wholes(values: Any, name: str, words: str) -> tuple[int, ...]:
     if len(given) != words.count(",") + 1 or isinstance(values, str):
         raise TypeError(f"{name} is {values!r}; give ({words})")
     return tuple(as_whole(value, f"{name} ({words})") for value in given)
+
+
+def check_iterable(value: Any, name: str) -> None:
+    """Whether it can be iterated over, without beginning to."""
+    if not hasattr(type(value), "__iter__") and not hasattr(type(value), "__getitem__"):
+        raise TypeError(f"{name} is {value!r}; give something that can be iterated over")

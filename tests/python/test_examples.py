@@ -1,5 +1,6 @@
 """The programs in examples/ run, on little data, and say what their pages say."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -70,3 +71,22 @@ def test_every_example_has_a_page() -> None:
         if folder.is_dir() and folder.name[0].isdigit():
             assert (folder / "README.md").is_file()
             assert folder.name in listed
+
+
+def imported(program: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(program.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+def test_the_course_says_what_it_needs_beside_penstock() -> None:
+    listed = (COURSE / "README.md").read_text()
+    programs = list(COURSE.rglob("*.py"))
+    ours = {"penstock", "numpy", *(program.stem for program in programs)}
+    for program in programs:
+        for name in imported(program) - ours - sys.stdlib_module_names:
+            assert f"`{name}`" in listed, f"{program} needs {name}"

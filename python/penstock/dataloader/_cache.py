@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from penstock._whole import as_whole, as_whole_or_none, check_iterable
 from penstock.pipeline._cache import cache_iterator
 
 T = TypeVar("T")
@@ -31,10 +32,12 @@ class CacheDataLoader(Generic[T]):
         return_caches_after: int,
         stop_after: int | None = None,
     ) -> None:
+        check_iterable(dl, "CacheDataLoader: dl")
         self.dl = dl
-        self.num_caches = num_caches
-        self.return_caches_after = return_caches_after
-        self.stop_after = stop_after
+        self.num_caches = as_whole(num_caches, "CacheDataLoader: num_caches")
+        name = "CacheDataLoader: return_caches_after"
+        self.return_caches_after = as_whole(return_caches_after, name)
+        self.stop_after = as_whole_or_none(stop_after, "CacheDataLoader: stop_after")
 
     def __iter__(self) -> Iterator[T]:
         return cache_iterator(

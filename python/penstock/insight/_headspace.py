@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock._whole import as_whole
+from penstock._whole import as_whole, check_iterable
 from penstock.data.loader import Loader
 from penstock.insight import _plot
 from penstock.insight._measure import Endless, Phase, measure
@@ -157,6 +157,7 @@ def headspace(
         raise ValueError(f"headspace: phases is {phases}; give 1 to batches / 2 = {batches // 2}")
     if not callable(step):
         raise TypeError(f"headspace: step must be a function of a batch, not {step!r}")
+    check_iterable(loader, "headspace: loader")
     source = Endless(loader)
     with _put_back(loader):
         try:

@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock._whole import as_whole, check_iterable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
@@ -42,6 +44,9 @@ def progress(
     >>> [batch["data"].tolist() for batch in ps.progress(loader)]
     [[0, 1], [2, 3], [4, 5]]
     """
+    check_iterable(loader, "progress: loader")
+    if total is not None:
+        total = as_whole(total, "progress: total")
     batches = _watched(loader, total, console)
     _open.add(batches)
     return batches

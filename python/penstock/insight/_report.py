@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import penstock
 from penstock.insight import _charts, _plot
 from penstock.insight._bottleneck import Bottleneck, judge
+from penstock.insight._headspace import Headspace
 from penstock.pipeline import StageStats
 from penstock.pipeline._stats import cells, ready
-
-if TYPE_CHECKING:
-    from penstock.insight._headspace import Headspace
 
 _STYLE = """
 :root{--paper:#fff;--ink:#1d2329;--soft:#69737d;--line:#dfe3e8;--fill:#f4f6f8;
@@ -67,10 +66,16 @@ def report(path: str, measured: Measured, *, headspace: Headspace | None = None)
     ...     pass
     >>> report("report.html", loader)
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"report: {path!r:.100} is no path; give report(path, loader)")
     Path(path).write_text(page(measured, headspace), encoding="utf-8")
 
 
 def page(measured: Measured, headspace: Headspace | None = None) -> str:
+    if not callable(getattr(measured, "stats", None)):
+        raise TypeError(f"report: give a pipeline or a loader, not {measured!r:.100}")
+    if headspace is not None and not isinstance(headspace, Headspace):
+        raise TypeError(f"report: headspace is {headspace!r:.100}; give what headspace() returned")
     stats = measured.stats()
     stages: Sequence[StageStats] = stats["stages"] if isinstance(stats, dict) else stats
     if not stages:

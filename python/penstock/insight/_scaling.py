@@ -60,8 +60,16 @@ def scaling(results: Sequence[ProfileResult], *, cores: int | None = None) -> li
     >>> print(scaling([profile])[0])
     fetch: 780 items/s with 8 at a time. It still gains from more...
     """
+    _check(results, "scaling")
     cores = cores or len(os.sched_getaffinity(0))
     return [_judge(one, cores) for one in results]
+
+
+def _check(results: object, name: str) -> None:
+    if not isinstance(results, Sequence) or not all(
+        isinstance(one, ProfileResult) for one in results
+    ):
+        raise TypeError(f"{name}: give what profile_pipeline() returns, not {results!r:.100}")
 
 
 def _judge(result: ProfileResult, cores: int) -> Scaling:
@@ -118,6 +126,9 @@ def plot_profile(
     >>> found[0].stage
     'str'
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"plot_profile: {path!r:.100} is no path; give plot_profile(path, results)")
+    _check(results, "plot_profile")
     found = scaling(results, cores=cores)
     kind = Path(path).suffix.lower()
     if kind == ".svg":

@@ -103,6 +103,12 @@ def profile_pipeline(
     >>> [(one.name, [stats.concurrency for stats in one.stats]) for one in results]
     [('str', [32, 16, 8, 4, 1]), ('len', [32, 16, 8, 4, 1])]
     """
+    if not isinstance(cfg, PipelineConfig):
+        has = " (its get_config() gives one)" if hasattr(cfg, "get_config") else ""
+        raise TypeError(
+            f"profile_pipeline: give the PipelineConfig of a pipeline, not a {type(cfg).__name__}"
+            f"{has}"
+        )
     hook = hook or _default_hook or _NoHook()
     callback = callback or _default_callback or (lambda result: None)
     with hook.pipeline_profile_hook():
