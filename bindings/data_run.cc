@@ -10,6 +10,7 @@
 #include "engine/clock.h"
 #include "engine/fork.h"
 #include "errors.h"
+#include "released.h"
 #include "texts.h"
 
 namespace nb = nanobind;
@@ -24,29 +25,35 @@ class InProgress {
   ~InProgress() { input_in_progress() = nullptr; }
 };
 
+nb::object called(const Kept& function, const nb::tuple& arguments) {
+  PyObject* result = or_wait([&] { return PyObject_CallObject(function->get(), arguments.ptr()); });
+  if (result == nullptr) throw nb::python_error();
+  return nb::steal(result);
+}
+
 Result<bool> call_python(const Kept& function, PlanBuilder::Arguments arguments,
                          const data::CallTask& task, data::Row& row) {
   using Arguments = PlanBuilder::Arguments;
-  const nb::gil_scoped_acquire acquired;
+  const Held held;
   try {
     const nb::dict sample = to_python(row);
-    const nb::handle callable(function->get());
     const InProgress noted(sample.ptr());
-    nb::object result;
+    nb::tuple all;
     if (arguments == Arguments::sample) {
-      result = callable(sample);
+      all = nb::make_tuple(sample);
     } else if (arguments == Arguments::row) {
-      result = callable(sample, task.epoch, task.position);
+      all = nb::make_tuple(sample, task.epoch, task.position);
     } else {
       nb::list places;
       for (const data::Place& place : task.places) {
         if (place.leaf == data::Place::kNone) continue;
         places.append(nb::make_tuple(place.leaf, place.record));
       }
-      result = callable(sample, places);
+      all = nb::make_tuple(sample, places);
     }
+    const nb::object result = called(function, all);
     if (result.is_none()) return false;
-    row = to_row(result);
+    row = or_wait([&] { return to_row(result); });
     return true;
   } catch (nb::python_error& error) {
     error.restore();
@@ -86,7 +93,7 @@ StepFunction read_stream(const Kept& rows, const RunSettings& settings) {
     batch->number = (*number)++;
     batch->epoch = settings.epoch;
     try {
-      PyObject* next = PyIter_Next(rows->get());
+      PyObject* next = or_wait([&] { return PyIter_Next(rows->get()); });
       if (next == nullptr && PyErr_Occurred() == nullptr) return Step::done;
       if (next == nullptr) throw nb::python_error();
       const nb::tuple round = nb::steal<nb::tuple>(next);
@@ -206,9 +213,9 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
       if (!skip && std::any_of(batch.errors.begin(), batch.errors.end(), raised)) {
         return {};  // the consumer raises instead
       }
-      const nb::gil_scoped_acquire acquired;
+      const Held held;
       try {
-        const nb::object result = nb::handle(function->get())(columns_of(batch));
+        const nb::object result = called(function, nb::make_tuple(columns_of(batch)));
         batch.result = std::make_shared<PyValue>(PyValue::borrow(result.ptr()));
         return {};
       } catch (nb::python_error& error) {

@@ -30,7 +30,7 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 // An object in a line of a message.
 std::string words(nb::handle object) {
   try {
-    std::string text = nb::cast<std::string>(nb::repr(object));
+    std::string text = or_wait([&] { return nb::cast<std::string>(nb::repr(object)); });
     return text.size() <= 200 ? text : text.substr(0, 197) + "...";
   } catch (nb::python_error& error) {
     return "an item whose repr failed";
@@ -61,7 +61,7 @@ void FailureLog::add(const FailureReport& report) {
     std::lock_guard hold(lock_);
     waiting_.push_back(report);
   }
-  if (PyGILState_Check()) flush();
+  if (holds_gil()) flush();
 }
 
 void FailureLog::flush() {
@@ -72,8 +72,8 @@ void FailureLog::flush() {
   }
   for (const FailureReport& report : reports) {
     try {
-      nb::handle(report_.get())(report.stage, report.task, exception_of(report.error),
-                                input_of(report.error));
+      const nb::object error = exception_of(report.error), input = input_of(report.error);
+      or_wait([&] { nb::handle(report_.get())(report.stage, report.task, error, input); });
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("the failure log of a penstock pipeline");
     }
@@ -118,7 +118,7 @@ std::optional<std::string> PyEngine::shut_down(double timeout) {
     stuck = (stuck ? *stuck + ", " : "stop: abandoned what is still running in stage ") + stage;
   }
   if (stuck) {
-    nb::gil_scoped_acquire acquired;
+    const Held held;
     for (const nb::object& input : callers_->inputs_in_progress()) *stuck += " on " + words(input);
   }
   callers_->end();

@@ -20,6 +20,11 @@ bool python_is_ending() noexcept {
 #endif
 }
 
+bool holds_gil() noexcept {
+  // Late in its end the interpreter knows no threads any more, and answers the second with yes.
+  return PyGILState_GetThisThreadState() != nullptr && PyGILState_Check() != 0;
+}
+
 namespace {
 std::mutex put_aside_lock;
 std::vector<PyObject*> put_aside;
@@ -28,7 +33,7 @@ std::atomic<bool> any_put_aside{false};
 
 void PyValue::drop(PyObject* object) noexcept {
   if (object == nullptr) return;
-  if (PyGILState_Check()) {
+  if (holds_gil()) {
     Py_DECREF(object);
     return;
   }

@@ -49,6 +49,9 @@ void release_put_aside();
 // True while the interpreter is going down: Python must not be entered any more.
 bool python_is_ending() noexcept;
 
+// Does this thread hold the GIL? No, if the interpreter has taken it away to end.
+bool holds_gil() noexcept;
+
 // An item that holds a Python object; steals the reference.
 Item item_of(PyObject* stolen);
 

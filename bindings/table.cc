@@ -17,6 +17,7 @@
 #include "errors.h"
 #include "leaf.h"
 #include "python_value.h"
+#include "released.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -44,9 +45,12 @@ Error error_of_reading(const nb::python_error& error) {
 // each group of rows, and pyarrow lets the GIL go while it works.
 Result<ImportedPtr> load_group(const PyValue& load, std::size_t group) {
   if (python_is_ending()) return Error(Code::closed, "the program is ending");
-  const nb::gil_scoped_acquire acquired;
+  const Held held;
   try {
-    const nb::tuple capsules = nb::cast<nb::tuple>(nb::handle(load.get())(group));
+    const nb::object number = nb::cast(group);
+    PyObject* loaded = or_wait([&] { return PyObject_CallOneArg(load.get(), number.ptr()); });
+    if (loaded == nullptr) throw nb::python_error();
+    const nb::tuple capsules = nb::cast<nb::tuple>(nb::steal(loaded));
     auto* schema =
         static_cast<ArrowSchema*>(PyCapsule_GetPointer(capsules[0].ptr(), "arrow_schema"));
     if (schema == nullptr) throw nb::python_error();

@@ -105,7 +105,7 @@ class TarIterator {
 
   // Memory of a large member: that of the bytes object which Python will see.
   Result<Buffer> make_bytes(std::size_t size) {
-    const nb::gil_scoped_acquire acquired;
+    const Held held;
     PyObject* made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
     if (made == nullptr) {
       PyErr_Clear();
@@ -113,7 +113,7 @@ class TarIterator {
     }
     large_.push_back(made);
     return Buffer::wrap(PyBytes_AS_STRING(made), size, [this, made] {
-      const nb::gil_scoped_acquire held;
+      const Held held;
       std::erase(large_, made);
       Py_DECREF(made);
     });

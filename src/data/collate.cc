@@ -354,7 +354,25 @@ Result<Column> Collator::column(Batch& batch, const Kind& kind, const Kept& kept
   return made(stack(batch, kind.name, kept));
 }
 
-void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedField> placed) {
+// A row that does not fit fails, and another may take its place.
+void Collator::admit(Batch& batch, std::size_t row, const RowName& name, const Replace& replace) {
+  BatchRow& one = batch.work[row];
+  if (!known_) {
+    first_ = name(row);
+    learn(one.row);
+  }
+  Status status = check(one.row);
+  if (status.ok()) return;
+  one.state = RowState::failed;
+  // If it stands for one that had failed before, that error is the sample's.
+  if (!one.error) {
+    one.error = std::make_unique<Error>(std::move(status).error().of_sample(name(row)));
+  }
+  if (replace) replace(row, [this](const Row& other) { return check(other).ok(); });
+}
+
+void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedField> placed,
+                      const Replace& replace) {
   Kept kept;
   if (options_.alone) {
     known_ = false;
@@ -364,16 +382,7 @@ void Collator::finish(Batch& batch, const RowName& name, std::span<const PlacedF
   for (std::size_t i = 0; i < batch.work.size(); ++i) {
     BatchRow& one = batch.work[i];
     const bool empty = known_ && kinds_.empty() && one.row.fields.empty();  // nothing to check
-    if (one.state == RowState::open && !empty) {
-      if (!known_) {
-        first_ = name(i);
-        learn(one.row);
-      }
-      if (Status fits = check(one.row); !fits) {
-        one.state = RowState::failed;
-        one.error = std::make_unique<Error>(std::move(fits).error().of_sample(name(i)));
-      }
-    }
+    if (one.state == RowState::open && !empty) admit(batch, i, name, replace);
     if (one.state == RowState::open) kept.push_back(i);
     if (one.error) {
       batch.errors.push_back({batch.position(i), name(i), std::move(*one.error),

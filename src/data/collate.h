@@ -42,12 +42,17 @@ struct CollateOptions {
 class Collator {
  public:
   using RowName = std::function<std::string(std::size_t row)>;
+  using Fits = std::function<bool(const Row& row)>;
+  // Puts another row, which fits, in the place of one that has failed; or leaves it as it is.
+  using Replace = std::function<void(std::size_t row, const Fits& fits)>;
 
   explicit Collator(CollateOptions options) : options_(std::move(options)) {}
 
   // Moves what is left of the rows into columns and lists errors in the order of rows. `name` says
-  // what a row is called in messages; `placed` are the columns that rows do not hold.
-  void finish(Batch& batch, const RowName& name, std::span<const PlacedField> placed = {});
+  // what a row is called in messages; `placed` are the columns that rows do not hold; `replace`
+  // may be empty.
+  void finish(Batch& batch, const RowName& name, std::span<const PlacedField> placed = {},
+              const Replace& replace = {});
 
   // Bytes per row, beside slots, that finished batches take; 0 until the schema is known.
   std::size_t row_bytes() const noexcept { return row_bytes_.load(std::memory_order_relaxed); }
@@ -69,6 +74,7 @@ class Collator {
   void learn(const Row& row);
   static bool fits(const Kind& kind, const Value& value);
   Status check(const Row& row) const;
+  void admit(Batch& batch, std::size_t row, const RowName& name, const Replace& replace);
   Result<Column> column(Batch& batch, const Kind& kind, const Kept& kept) const;
 
   CollateOptions options_;

@@ -165,18 +165,27 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
       },
       {.queue_size = 1});
   if (plan->calls()) add_call_stages(builder, *plan, options, rows);
+  // Rows that do not fit are found only here, and those in their place may need calls.
+  const bool may_call = plan->calls() && plan->replace;
   builder.pipe(
       kCollate,
       [rows, plan, collator = options.collator, traffic = options.traffic](BatchPtr batch) {
+        Collator::Replace replace;
+        if (plan->replace) {
+          replace = [&](std::size_t row, const Collator::Fits& fits) {
+            rows->replace(*batch, row, fits);
+          };
+        }
         collator->finish(
-            *batch, [&](std::size_t row) { return rows->name(*batch, row); }, plan->placed);
+            *batch, [&](std::size_t row) { return rows->name(*batch, row); }, plan->placed,
+            replace);
         if (traffic) {
           traffic->read += batch->encoded;
           traffic->made += bytes_of(*batch);
         }
         return batch;
       },
-      {.queue_size = 1});
+      {.queue_size = 1, .lane = may_call ? options.calls : nullptr});
   if (options.on_batch) {
     builder.pipe("batch",
                  [on_batch = options.on_batch](BatchPtr batch) {

@@ -74,10 +74,11 @@ class Rounds {
     return batch;
   }
 
-  // The position that says: n batches are done on every rank. Equal to length() at the end.
+  // The position that says: n batches are done on every rank. Equal to length() at the end. The
+  // same on all ranks, also where this one has a batch less.
   std::uint64_t after(std::uint64_t n) const {
     const std::uint64_t round = share_.batch * share_.world;
-    if (length_ && batches() && n >= *batches()) return *length_;
+    if (length_ && share_.ends == Ends::even && n >= *batches()) return *length_;
     return length_ ? std::min(*length_, start_ + n * round) : start_ + n * round;
   }
 

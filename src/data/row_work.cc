@@ -90,7 +90,7 @@ void RowWork::call(Batch& batch, std::size_t row, std::size_t number) const {
   settle(batch, row, plan_->segments[number].call(call_task(batch, row), one.row));
 }
 
-void RowWork::replace(Batch& batch, std::size_t row) const {
+void RowWork::replace(Batch& batch, std::size_t row, const Collator::Fits& fits) const {
   BatchRow& one = batch.work[row];
   if (!plan_->replace || one.state != RowState::failed || one.error->code() == Code::io) return;
   if (batch.places.empty()) return;  // a stream has no other rows
@@ -101,7 +101,7 @@ void RowWork::replace(Batch& batch, std::size_t row) const {
     CallTask call = call_task(batch, row);
     call.places = others;
     const Result<bool> stays = run_all(*plan_, task(batch, row), call, other);
-    if (!stays) continue;
+    if (!stays || (*stays && fits && !fits(other))) continue;
     one.row = std::move(other);
     one.state = *stays ? RowState::open : RowState::removed;
     return;  // the error stays: it is told that the row was replaced, and why

@@ -23,9 +23,9 @@ class RowWork {
   void steps(Batch& batch, std::size_t row, std::size_t number) const;
   // The call of that segment.
   void call(Batch& batch, std::size_t row, std::size_t number) const;
-  // A row that has failed gives way to another one, which takes all the steps. What the system
-  // refuses is not the sample's fault.
-  void replace(Batch& batch, std::size_t row) const;
+  // A row that has failed gives way to another one, which takes all the steps and, if that is
+  // asked, fits. What the system refuses is not the sample's fault.
+  void replace(Batch& batch, std::size_t row, const Collator::Fits& fits = {}) const;
 
   std::string name(const Batch& batch, std::size_t row) const;  // for messages
 

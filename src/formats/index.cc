@@ -58,7 +58,8 @@ Result<Index> Index::open(std::span<const std::byte> bytes, std::shared_ptr<cons
   }
   if (bytes.size() < sizeof(head)) return damaged("it was cut off");
   std::memcpy(&head, bytes.data(), sizeof(head));
-  if (head.version != layout::kVersion) {
+  const bool sound = findings_of(head).damaged == 0;
+  if (head.version != layout::kVersion && !(head.version == layout::kVersionIfSound && sound)) {
     return Error(Code::unsupported, "the index has version " + std::to_string(head.version) +
                                         ", this Penstock reads version " +
                                         std::to_string(layout::kVersion) +

@@ -9,7 +9,9 @@ namespace penstock::formats::layout {
 static_assert(std::endian::native == std::endian::little, "sidecars are read in place");
 
 inline constexpr char kMagic[8] = {'P', 'S', 'I', 'N', 'D', 'E', 'X', '\n'};
-inline constexpr std::uint32_t kVersion = 1;
+// Of version 1 are those in which damage may have left incomplete records that pass for sound.
+inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersionIfSound = 1;  // read if nothing was found damaged
 inline constexpr std::uint32_t kHashes = 1;
 inline constexpr std::uint32_t kWide = 2;
 inline constexpr std::size_t kFindings = 7;

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -79,3 +80,96 @@ def test_a_program_that_ends_leaves_nothing():
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# The program ends while a call of a user's function runs. Whatever that does next, the process
+# ends soon, in silence, with 0.
+BUSY = """
+import time
+import penstock as ps
+from penstock.dataloader import PyTorchDataLoader
+
+def busy():
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        pass
+
+def row(sample):
+    if sample["data"] >= 4:
+        busy()
+    return sample
+
+def batch(columns):
+    if columns["data"][0] >= 4:
+        busy()
+    return columns
+
+class Items:
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, i):
+        if i >= 4:
+            busy()
+        return i
+
+def samples():
+    for i in range(100):  # the first batch is handed out when the next sample has come
+        yield row({"data": i - 1})
+
+data = ps.from_list(range(100))
+loaders = {
+    "row map": lambda: data.map(row).batch(4).loader(),
+    "row map with an rng": lambda: data.map(lambda s, rng: row(s)).batch(4).loader(),
+    "batch map": lambda: data.batch(4).map(batch).loader(),
+    "stream": lambda: ps.from_iterable(samples()).batch(4).loader(),
+    "dataset": lambda: PyTorchDataLoader(Items(), 4, num_workers=2),
+}
+iterator = iter(loaders["WHAT"]())
+next(iterator)
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("seconds", ["1.5", "float('inf')"])
+@pytest.mark.parametrize(
+    "what", ["row map", "row map with an rng", "batch map", "stream", "dataset"]
+)
+def test_a_busy_function_does_not_abort_the_process(what, seconds):
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY.replace("WHAT", what).replace("SECONDS", seconds)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    told = ("while a call was running", "stop: abandoned what is still running")
+    errors = [line for line in done.stderr.splitlines() if not any(one in line for one in told)]
+    assert (done.returncode, errors) == (0, [])
+
+
+# The interpreter is gone, and the process waits for a line: a call returns only now.
+LATE = """
+import ctypes, time
+from penstock.pipeline import PipelineBuilder
+
+libc = ctypes.CDLL(None)
+ctypes.pythonapi.Py_AtExit(ctypes.cast(libc.getchar, ctypes.c_void_p))
+seconds = (2 + i / 64 for i in range(9))  # floats that only the calls hold
+pipeline = PipelineBuilder().add_source(seconds).pipe(time.sleep).add_sink(3).build(num_threads=2)
+pipeline.start()
+time.sleep(0.3)
+"""
+
+
+def test_a_call_that_returns_after_the_interpreter_has_ended_does_no_harm():
+    with subprocess.Popen(
+        [sys.executable, "-c", LATE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        time.sleep(4)
+        _, errors = program.communicate("\n", timeout=60)
+    assert program.returncode == 0, errors
+    assert "Fatal" not in errors

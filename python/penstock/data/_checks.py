@@ -29,7 +29,9 @@ def checked_count(n: int, step: str) -> int:
 def checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise PlanError(f"seed is {seed!r}; give an int")
-    return int(seed) & (2**64 - 1)
+    if not 0 <= seed < 2**64:
+        raise PlanError(f"seed is {seed!r}; give a number from 0 up to 2**64 - 1")
+    return int(seed)
 
 
 def checked_function(fn: Any, step: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import threading
 import time
 import warnings
 import weakref
@@ -34,14 +35,18 @@ def in_words(error: BaseException) -> str:
 
 
 class Iteration:
-    """One pass over an epoch, or over the rest of it."""
+    """One pass over an epoch, or over the rest of it. Threads may share one: each batch goes to
+    one of them."""
 
     def __init__(self, loader: Loader, start: int, state: Any) -> None:
         self._loader = loader
         self._start = start
-        self._batches = loader._batches(start)
+        # Batches in front of what drop_last drops, equally many on all ranks. Otherwise this rank
+        # may have fewer than others, and only positions tell where all of them are.
+        self._dropping = loader._batches(start) if loader._batch.drop_last else None
         self._ended: str | None = None
         self._warned = False
+        self._taking = threading.RLock()  # batches are counted in their order
         self.run: _core.DataRun | None = loader._start_run(start, state)
         _running.add(self)
 
@@ -49,17 +54,20 @@ class Iteration:
         return self
 
     def __next__(self) -> Any:
+        self._loader._check_process()
+        with self._taking:
+            return self._next()
+
+    def _next(self) -> Any:
         loader = self._loader
-        loader._check_process()
-        while self.run is not None:
+        while (run := self.run) is not None:
             got = None
             try:
                 begun = time.perf_counter()
-                got = self.run.next()
+                got = run.next()
                 wait = time.perf_counter() - begun
                 if got is None:
-                    if self._ended is None:
-                        self._exhausted()
+                    self._exhausted()
                     break
                 value, kept, number, errors, failure, valid, state = got
                 loader._judge(errors)
@@ -76,7 +84,8 @@ class Iteration:
                     self.end("it has failed")
                     loader._tally.failure = in_words(error)
                 raise
-            self._advance(number, valid, state)
+            if not self._advance(number, valid, state):
+                break
             loader._tally.samples += valid
             if kept > 0:
                 loader._tally.batches += 1
@@ -101,26 +110,33 @@ class Iteration:
 
     def _exhausted(self) -> None:
         loader = self._loader
+        with loader._place:
+            if self._ended is not None:
+                return
+            loader._iteration = None
+            loader.epoch += 1
+            loader._position = 0
+            loader._source_state = None
         self._stop()
-        loader._iteration = None
-        loader.epoch += 1
-        loader._position = 0
-        loader._source_state = None
 
-    def _advance(self, number: int, valid: int, state: tuple[int | None, Any] | None) -> None:
-        """One more batch was received, on all ranks."""
+    def _advance(self, number: int, valid: int, state: tuple[int | None, Any] | None) -> bool:
+        """One more batch was received, on all ranks. False: this iteration was ended meanwhile."""
         loader = self._loader
         done = number * loader._batch.size * loader.world
         first = self._start + loader.rank + done
-        loader._ledger.add(loader.epoch, first, loader.world, valid)
-        if state is not None:
-            loader._position, loader._source_state = state
-        elif self._batches is not None and number + 1 >= self._batches:
-            loader._position = None
-        else:
-            loader._position = self._start + done + loader._batch.size * loader.world
-            if loader._length is not None:
-                loader._position = min(loader._length, loader._position)
+        with loader._place:
+            if self._ended is not None:
+                return False
+            loader._ledger.add(loader.epoch, first, loader.world, valid)
+            if state is not None:
+                loader._position, loader._source_state = state
+            elif self._dropping and number + 1 >= self._dropping:
+                loader._position = None
+            else:
+                loader._position = self._start + done + loader._batch.size * loader.world
+                if loader._length is not None:
+                    loader._position = min(loader._length, loader._position)
+        return True
 
     def _finished(self, value: Any, wait: float) -> Any:
         loader = self._loader
@@ -132,7 +148,7 @@ class Iteration:
                 f"a batch needs more than memory={stats['budget']} bytes; it is admitted alone. "
                 "Smaller batches, or more memory, let batches be prepared ahead",
                 ResourceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if loader._on_batch is None:
             value = loader._convert(value)

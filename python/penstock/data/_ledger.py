@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+
+_PIECE = 1 << 22  # positions that are counted at a time
 
 
 class _Run(NamedTuple):
@@ -64,23 +66,31 @@ class Ledger:
 
     def missing(self, epoch: int, length: int) -> list[tuple[int, int]]:
         """Ranges [first, last) of positions below `length` that were not delivered."""
-        return _ranges(self._counts(epoch, length) == 0)
+        return _ranges((first, counts == 0) for first, counts in self._counts(epoch, length))
 
     def repeated(self, epoch: int) -> list[tuple[int, int]]:
         """Ranges of positions that were delivered more than once."""
         last = max((run.stop for run in self._runs.get(epoch, [])), default=0)
-        return _ranges(self._counts(epoch, last) > 1)
+        return _ranges((first, counts > 1) for first, counts in self._counts(epoch, last))
 
     def complete(self, epoch: int, length: int) -> bool:
         """Was every position below `length` delivered exactly once?"""
-        return bool(np.all(self._counts(epoch, length) == 1))
+        return all(bool(np.all(counts == 1)) for _, counts in self._counts(epoch, length))
 
-    def _counts(self, epoch: int, length: int) -> Any:
-        counts = np.zeros(length, np.uint8)
-        for run in self._runs.get(epoch, []):
-            there = counts[run.start : run.stop : run.stride]
-            np.minimum(there + 1, 2, out=there)
-        return counts
+    def _counts(self, epoch: int, length: int) -> Iterator[tuple[int, Any]]:
+        """How often each position was delivered, 2 for more: piece by piece, with the first
+        position of each."""
+        runs = self._runs.get(epoch, [])
+        for begin in range(0, length, _PIECE):
+            counts = np.zeros(min(_PIECE, length - begin), np.uint8)
+            for run in runs:
+                if run.stop <= begin or run.start >= begin + len(counts):
+                    continue
+                behind = max(0, begin - run.start)
+                first = run.start + -(-behind // run.stride) * run.stride - begin
+                there = counts[first : run.stop - begin : run.stride]
+                np.minimum(there + 1, 2, out=there)
+            yield begin, counts
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -97,6 +107,14 @@ class Ledger:
         return f"Ledger({self.to_dict()})"
 
 
-def _ranges(flags: Any) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
-    return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+def _ranges(pieces: Iterable[tuple[int, Any]]) -> list[tuple[int, int]]:
+    """Where flags are set, in pieces that follow one another."""
+    ranges: list[tuple[int, int]] = []
+    for begin, flags in pieces:
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
+        for first, last in (edges + begin).reshape(-1, 2).tolist():
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = (ranges[-1][0], last)
+            else:
+                ranges.append((first, last))
+    return ranges

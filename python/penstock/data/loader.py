@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
@@ -116,6 +117,7 @@ class Loader:
             not self._whole_batches,
             self._rows.images,
         )
+        self._place = threading.RLock()  # around what the token and the ledger say: for a moment
         self._position: int | None = 0  # of what the loop has not received yet; None: at the end
         self._start = 0  # of the epoch under way, or where the next one begins
         self._error_count = 0
@@ -164,9 +166,10 @@ class Loader:
         epoch = checked_whole(epoch, "set_epoch: epoch")
         if epoch != self.epoch:
             self._end_iteration("set_epoch() chose another epoch")
-            self._start = self._position = 0
-            self._source_state = None
-        self.epoch = epoch
+            with self._place:
+                self._start = self._position = 0
+                self._source_state = None
+                self.epoch = epoch
 
     # Iteration.
 
@@ -231,10 +234,11 @@ class Loader:
         if self._sequential:
             _stream.check_resume(self.dataset._node, token.position)
         self._end_iteration("a state was loaded")
-        self.epoch = token.epoch
-        self._start = self._position = token.position
-        self._error_count = token.errors
-        self._source_state = token.source
+        with self._place:
+            self.epoch = token.epoch
+            self._start = self._position = token.position
+            self._error_count = token.errors
+            self._source_state = token.source
 
     def errors(self) -> list[SampleError]:
         """The samples that failed, and were skipped or replaced, in batches that were delivered.
@@ -257,7 +261,8 @@ class Loader:
         >>> loader.ledger().complete(epoch=0, length=5)
         True
         """
-        return Ledger.merge([self._ledger])
+        with self._place:
+            return Ledger.merge([self._ledger])
 
     def stats(self) -> dict[str, Any]:
         """``"stages"`` of the epoch that runs, or of the last one: as `Pipeline.stats()` gives
@@ -401,16 +406,12 @@ class Loader:
         }
 
     def _token(self) -> Token:
-        epoch, position = self.epoch, self._position
+        with self._place:
+            epoch, position = self.epoch, self._position
+            errors, source = self._error_count, self._source_state
         if position is None or position == self._length:
             epoch, position = epoch + 1, 0
-        return Token(
-            epoch=epoch,
-            position=position,
-            errors=self._error_count,
-            source=self._source_state,
-            **self._identity,
-        )
+        return Token(epoch=epoch, position=position, errors=errors, source=source, **self._identity)
 
     def _start_run(self, start: int, state: Any) -> _core.DataRun:
         stream = None
@@ -456,6 +457,11 @@ class Loader:
             if not passed_over or not isinstance(error, Exception):  # SystemExit and the like
                 if sample not in str(error):
                     error.add_note(f"sample {sample}, position {position}")
+                if self._sequential and self._on_error == "replace":
+                    error.add_note(
+                        "a sequential plan has no other sample to replace it by; "
+                        'on_error="skip" leaves it out'
+                    )
                 raise_from_loop(error)
             if filling:
                 continue

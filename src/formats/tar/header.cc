@@ -128,6 +128,10 @@ void name_of(Block block, std::string& into) {
   into += text(block, 0, 100);
 }
 
+bool has_magic(Block block) noexcept {
+  return is_posix(block) || is_gnu(block);
+}
+
 bool is_zero(Block block) noexcept {
   return block[0] == std::byte(0) && std::memcmp(block.data(), block.data() + 1, kBlock - 1) == 0;
 }

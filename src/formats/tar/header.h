@@ -41,6 +41,7 @@ bool parse_header(Block block, bool strict, Header& into) noexcept;
 void name_of(Block block, std::string& into);
 
 bool is_zero(Block block) noexcept;
+bool has_magic(Block block) noexcept;  // POSIX's or GNU's
 
 // The size field alone, of a header that may be damaged. False if it is no number.
 bool parse_size(Block block, std::uint64_t& into) noexcept;

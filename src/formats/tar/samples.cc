@@ -37,19 +37,21 @@ void Samples::begin(std::string_view key, std::uint64_t start) {
 }
 
 void Samples::damage(std::string_view key, std::uint64_t at) {
-  if (is_open_ && open_.key == key) {
-    open_.spoil(Trouble::damaged, at);
-  } else if (!gap_) {
-    gap_ = Gap{at, std::string(key)};
+  const bool of_open = is_open_ && open_.key == key;
+  if (of_open) open_.spoil(Trouble::damaged, at);
+  if (!gap_ || (gap_->has_owner && !of_open)) {
+    gap_ = Gap{at, std::string(key), of_open};
+  } else if (!of_open) {
+    gap_->key = key;  // the nearest to what comes next
   }
 }
 
 void Samples::close() {
   if (!is_open_) return;
   is_open_ = false;
-  if (gap_ && lacks_a_field(open_)) {
+  if (gap_ && open_.trouble == Trouble::none && lacks_a_field(open_)) {
     open_.spoil(Trouble::damaged, gap_->at);
-    gap_.reset();
+    gap_->has_owner = true;
   }
   const bool sound = open_.trouble == Trouble::none && !gap_ && !before_;
   if (sound && !usual_known_) {
@@ -68,16 +70,29 @@ void Samples::abandon() noexcept {
 
 void Samples::finish(std::optional<std::uint64_t> cut_at) {
   if (is_open_ && cut_at && lacks_a_field(open_)) open_.spoil(Trouble::cut, *cut_at);
+  const bool alone = first_ == last_ && is_open_ && !usual_known_;
   close();
-  usual_known_ = true;
+  if (!usual_known_) learn_from_all();
+  if (gap_ && alone && cut_at) {  // nothing tells which fields it should have
+    finished_[first_].sample.spoil(Trouble::cut, *cut_at);
+    gap_->has_owner = true;
+  }
   decide();
-  if (!gap_) return;
+  const auto gap = std::exchange(gap_, std::nullopt);
+  if (!gap || gap->has_owner) return;
   Sample lost;
-  lost.key = gap_->key;
-  lost.start = gap_->at;
-  lost.spoil(Trouble::damaged, gap_->at);
-  gap_.reset();
+  lost.key = gap->key;
+  lost.start = gap->at;
+  lost.spoil(Trouble::damaged, gap->at);
   push(lost, std::nullopt, false);
+}
+
+// No sample was sound: what any of them has is usual.
+void Samples::learn_from_all() {
+  usual_known_ = true;
+  for (std::size_t i = first_; i < last_; ++i) {
+    for (const Part& part : finished_[i].sample.parts) usual_.push_back(part.field);
+  }
 }
 
 void Samples::push(Sample& sample, std::optional<Gap> before, bool gap_behind) {
@@ -94,7 +109,7 @@ void Samples::decide() {
     Finished& slot = finished_[i];
     if (const auto before = std::exchange(slot.before, std::nullopt)) {
       if (lacks_a_field(slot.sample)) slot.sample.spoil(Trouble::damaged, before->at);
-      if (slot.sample.trouble == Trouble::none) {
+      if (slot.sample.trouble == Trouble::none && !before->has_owner) {
         Finished lost;
         lost.sample.key = before->key;
         lost.sample.start = before->at;
@@ -104,11 +119,13 @@ void Samples::decide() {
       }
     }
     Finished& again = finished_[i];
-    if (std::exchange(again.gap_behind, false) && i + 1 < last_ && lacks_a_field(again.sample)) {
-      std::optional<Gap>& behind = finished_[i + 1].before;
-      if (behind) again.sample.spoil(Trouble::damaged, behind->at);
-      behind.reset();
-    }
+    const bool suspect = std::exchange(again.gap_behind, false) &&
+                         again.sample.trouble == Trouble::none && lacks_a_field(again.sample);
+    if (!suspect) continue;
+    std::optional<Gap>& behind = i + 1 < last_ ? finished_[i + 1].before : gap_;
+    if (!behind) continue;
+    again.sample.spoil(Trouble::damaged, behind->at);
+    behind->has_owner = true;
   }
 }
 

@@ -4,7 +4,7 @@
 // damaged header still shows; or the one that goes on behind the damage; or the neighbour that
 // lacks a field which the first sound sample has. If none of these, a whole sample was lost, and
 // one without members takes its place. So every damage makes a bad sample: nothing vanishes
-// silently.
+// silently. Damage may be wider than it looks: both its neighbours are bad if they lack a field.
 #pragma once
 
 #include <cstddef>
@@ -69,6 +69,7 @@ class Samples {
   struct Gap {
     std::uint64_t at = 0;
     std::string key;
+    bool has_owner = false;  // a sample was spoiled for it: none was lost as a whole
   };
   struct Finished {
     Sample sample;
@@ -79,6 +80,7 @@ class Samples {
   void begin(std::string_view key, std::uint64_t start);
   void close();
   void push(Sample& sample, std::optional<Gap> before, bool gap_behind);
+  void learn_from_all();
   void decide();
   bool lacks_a_field(const Sample& sample) const noexcept;
 

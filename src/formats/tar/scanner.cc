@@ -22,7 +22,7 @@ Block as_block(std::span<const std::byte> bytes) noexcept {
 Result<Scanner::Event> Scanner::next() {
   if (lost_) {
     lost_ = false;
-    const Result<bool> found = find_header(position_);
+    const Result<bool> found = find_header(position_, true);
     if (!found) return found.error();
     ended_ = !*found;
   }
@@ -196,7 +196,7 @@ Result<bool> Scanner::on_zeros() {
     return report(start);
   }
   const std::uint64_t behind = position_;
-  const Result<bool> found = find_header(behind);
+  const Result<bool> found = find_header(behind, false);
   if (!found) return found.error();
   if (!*found) ended_ = true;  // what follows an end mark and is no tar is not ours
   return *found && position_ != behind && report(start);
@@ -246,16 +246,17 @@ bool Scanner::holds_a_tar(std::span<const std::byte> member) noexcept {
   return false;
 }
 
-// Goes to the first good header from `from` on, which is at a distance of whole blocks. False, and
-// nothing moves, if there is none.
-Result<bool> Scanner::find_header(std::uint64_t from) {
+// Goes to the first good header from `from` on, which is at a distance of whole blocks; or to one
+// that is damaged, but can be told by its magic. False, and nothing moves, if there is none.
+Result<bool> Scanner::find_header(std::uint64_t from, bool damaged_too) {
   for (std::uint64_t offset = from;; offset += kSearchStep) {
     window_->pass_over(from, offset);
     const auto bytes = window_->at(offset, kSearchStep);
     if (!bytes) return bytes.error();
     for (std::size_t i = 0; i + kBlock <= bytes->size(); i += kBlock) {
+      const Block block = as_block(bytes->subspan(i));
       Header header;
-      if (parse_header(as_block(bytes->subspan(i)), true, header)) {
+      if (parse_header(block, true, header) || (damaged_too && has_magic(block))) {
         position_ = offset + i;
         return true;
       }

@@ -81,7 +81,7 @@ class Scanner {
   Status skip_sparse_blocks();
   Result<bool> read_extension(const Header& header);
   static bool holds_a_tar(std::span<const std::byte> member) noexcept;
-  Result<bool> find_header(std::uint64_t from);
+  Result<bool> find_header(std::uint64_t from, bool damaged_too);
 
   Window* window_;
   std::uint64_t position_ = 0;  // of the next header

@@ -41,7 +41,9 @@ TEST(Ranks, after_n_batches_on_every_rank_the_consumed_set_is_a_prefix) {
           Seen seen;
           walk(seen, n, start, world, batch, ends, done);
           const std::uint64_t after = Rounds({0, world, batch, ends}, n, start).after(done);
-          const Rounds last({world - 1, world, batch, ends}, n, start);
+          for (std::uint64_t rank = 1; rank < world; ++rank) {  // "one integer is the state"
+            ASSERT_EQ(Rounds({rank, world, batch, ends}, n, start).after(done), after);
+          }
           const bool over = done >= *Rounds({0, world, batch, ends}, n, start).batches();
           for (std::uint64_t p = 0; p < n; ++p) {
             if (ends == Ends::even && over) continue;  // the rest is dropped

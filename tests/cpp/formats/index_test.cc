@@ -115,6 +115,19 @@ TEST(Index, another_version_is_named) {
   EXPECT_NE(index.error().message().find("--refresh"), std::string::npos);
 }
 
+TEST(Index, of_the_first_version_is_read_if_nothing_was_damaged) {
+  for (const std::uint64_t damaged : {0, 1}) {
+    IndexBuilder::Extra about = extra();
+    about.findings = {};
+    about.findings.damaged = damaged;
+    std::vector<std::uint64_t> words = copy_of(*three_records().finish(about));
+    reinterpret_cast<std::uint32_t*>(words.data())[2] = 1;
+    const Result<Index> index = Index::open(std::as_bytes(std::span(words)), nullptr);
+    ASSERT_EQ(index.ok(), damaged == 0);
+    if (!index.ok()) EXPECT_EQ(index.error().code(), Code::unsupported);
+  }
+}
+
 TEST(Index, parts_outside_the_file_are_refused) {
   IndexBuilder builder(false);
   builder.begin("a", 9000);

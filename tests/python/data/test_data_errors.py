@@ -182,6 +182,57 @@ def test_replace_works_with_python_maps_and_late_native_steps():
     assert [one.position for one in mapped.errors()] == list(range(0, 40, 5))
 
 
+def misfits(rows):
+    return [{"x": np.full(3 if i in rows else 2, i)} for i in range(12)]
+
+
+@pytest.mark.parametrize("with_map", [False, True])
+def test_replace_replaces_rows_that_do_not_fit_their_batch(with_map):
+    # 18: "replace draws a substitute from the same leaf source"
+    def plan(rows):
+        ds = ps.from_list(misfits(rows))
+        return (ds.map(lambda sample: sample) if with_map else ds).batch(4)
+
+    loader = plan({5, 6, 9}).loader(on_error="replace")
+    batches = [batch["x"] for batch in loader]
+    assert [batch.shape for batch in batches] == [(4, 2)] * 3
+    got = [int(row[0]) for batch in batches for row in batch]
+    for i, value in enumerate(got):
+        assert value == i if i not in (5, 6, 9) else value not in (5, 6, 9)
+    assert [(e.position, "(3)" in e.error) for e in loader.errors()] == [
+        (5, True),
+        (6, True),
+        (9, True),
+    ]
+    again = plan({5, 6, 9}).loader(on_error="replace", threads=1)
+    assert [int(row[0]) for batch in again for row in batch["x"]] == got
+    with pytest.raises(ValueError, match="schema"):  # "k up to 8, then raises"
+        list(plan(set(range(1, 12))).loader(on_error="replace"))
+
+
+def test_a_replacement_that_does_not_fit_is_not_taken():
+    def picky(sample):
+        if sample["x"][0] == 5:
+            raise ValueError("five")
+        return sample
+
+    loader = ps.from_list(misfits(set(range(6, 11)))).take(11).map(picky).batch(6)
+    loader = loader.loader(on_error="replace")
+    first = next(iter(loader))["x"]
+    assert first.shape == (6, 2)
+    assert first[5, 0] in range(5)
+    assert [(e.position, e.error) for e in loader.errors()] == [(5, "ValueError: five")]
+
+
+def test_a_stream_says_that_it_cannot_replace():
+    def rows():
+        yield from ({"x": 1}, {"x": "text"})
+
+    with pytest.raises(ValueError, match="schema") as raised:
+        list(ps.from_iterable(rows).batch(2).loader(on_error="replace"))
+    assert any("sequential plan" in note for note in raised.value.__notes__)
+
+
 def test_a_python_exception_is_the_users_own():
     class Own(Exception):
         pass

@@ -91,6 +91,28 @@ def test_exhaustion_adds_one_to_epoch_and_break_restarts_it():
     assert makers.whole_epoch(loader) == first
 
 
+def test_threads_that_share_an_iterator_end_one_epoch():
+    n = 400
+    for _ in range(5):
+        loader = ps.from_list(range(n)).batch(1).loader(prefetch=4)
+        batches, got, positions = iter(loader), [], []
+
+        def take(batches=batches, got=got, positions=positions, loader=loader):
+            for batch in batches:
+                got.append(int(batch["data"][0]))
+                positions.append(loader.state_dict()["position"])
+
+        threads = [threading.Thread(target=take) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(got) == list(range(n))
+        assert loader.epoch == 1
+        assert (loader.state_dict()["epoch"], loader.state_dict()["position"]) == (1, 0)
+        assert loader.ledger().complete(epoch=0, length=n)
+
+
 def test_a_second_iterator_invalidates_the_first():
     # 5: "One live iterator per loader: a second one invalidates the first with an error"
     loader = ps.from_list(range(10)).batch(2).loader()

@@ -90,6 +90,38 @@ def test_every_valid_sample_of_every_epoch_exactly_once(make, seed):
         assert sorted(epochs[epoch]) == wanted(ds, epoch)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_any_ranks_token_serves_all_also_where_ends_are_short(seed):
+    # 1 and 11: "as it falls": a rank may have a batch less than others
+    rng = random.Random(seed)
+    ds = plain_plan(rng.choice([5, 13, 37]))
+    state, epochs = None, {}
+    while state is None or state["epoch"] < 2:
+        epoch = 0 if state is None else state["epoch"]
+        world, batch, steps = rng.choice([1, 2, 3, 5]), rng.choice([1, 2, 4]), rng.choice([1, 2])
+        got, state = walk(ds, state, world, batch, 2, steps, ends="short")
+        epochs.setdefault(epoch, []).extend(got)
+    for epoch in (0, 1):
+        assert sorted(epochs[epoch]) == wanted(ds, epoch)
+
+
+def test_a_rank_that_has_had_its_last_batch_waits_for_the_others():
+    plan = ps.from_list(range(5))
+    loaders = [plan.shard(r, 2).batch(2, ends="short").loader() for r in range(2)]
+    running = [iter(loader) for loader in loaders]
+    for one in running:
+        next(one)
+    tokens = [loader.state_dict() for loader in loaders]
+    assert [(t["epoch"], t["position"]) for t in tokens] == [(0, 4), (0, 4)]
+    for token in tokens:
+        loader = plan.shard(0, 1).batch(2, ends="short").loader()
+        loader.load_state_dict(token)
+        assert [batch["data"].tolist() for batch in loader] == [[4]]
+    assert [len(list(one)) for one in running] == [1, 0]
+    tokens = [loader.state_dict() for loader in loaders]
+    assert [(t["epoch"], t["position"]) for t in tokens] == [(1, 0), (1, 0)]
+
+
 def test_resume_inside_the_last_batch_and_at_the_end():
     ds = plain_plan(20)
     # Two ranks, three batches each; the last has one row on rank 0 and a filled one on rank 1.
@@ -299,3 +331,26 @@ def test_another_epoch_ends_the_iteration_so_that_tokens_stay_true():
     assert (loader.state_dict()["epoch"], loader.state_dict()["position"]) == (5, 0)
     assert len(list(loader)) == 5
     assert loader.epoch == 6
+
+
+def test_a_ledger_of_a_huge_epoch_is_counted_in_pieces(monkeypatch):
+    from penstock.data import _ledger
+
+    rng = random.Random(1)
+    monkeypatch.setattr(_ledger, "_PIECE", 7)
+    for _ in range(50):
+        ledger, counts = _ledger.Ledger(), [0] * 60
+        for _ in range(rng.randrange(5)):
+            start, stride, many = rng.randrange(40), rng.randrange(1, 9), rng.randrange(1, 20)
+            ledger.add(0, start, stride, many)
+            for p in range(start, start + stride * many, stride):
+                counts += [0] * (p + 1 - len(counts))
+                counts[p] += 1
+        missing = {p for first, last in ledger.missing(0, 50) for p in range(first, last)}
+        assert missing == {p for p in range(50) if counts[p] == 0}
+        repeated = ledger.repeated(0)
+        assert {p for first, last in repeated for p in range(first, last)} == {
+            p for p, n in enumerate(counts) if n > 1
+        }
+        assert all(a[1] < b[0] for a, b in itertools.pairwise(repeated))
+        assert ledger.complete(0, 50) == all(n == 1 for n in counts[:50])
