@@ -199,11 +199,8 @@ def test_replace_replaces_rows_that_do_not_fit_their_batch(with_map):
     got = [int(row[0]) for batch in batches for row in batch]
     for i, value in enumerate(got):
         assert value == i if i not in (5, 6, 9) else value not in (5, 6, 9)
-    assert [(e.position, "(3)" in e.error) for e in loader.errors()] == [
-        (5, True),
-        (6, True),
-        (9, True),
-    ]
+    assert [e.position for e in loader.errors()] == [5, 6, 9]
+    assert all("collate=" in e.error for e in loader.errors())
     again = plan({5, 6, 9}).loader(on_error="replace", threads=1)
     assert [int(row[0]) for batch in again for row in batch["x"]] == got
     with pytest.raises(ValueError, match="schema"):  # "k up to 8, then raises"
@@ -225,9 +222,7 @@ def test_a_replacement_that_does_not_fit_is_not_taken():
 
 
 def test_a_stream_says_that_it_cannot_replace():
-    def rows():
-        yield from ({"x": 1}, {"x": "text"})
-
+    rows = iter([{"x": 1}, {"x": "text"}])
     with pytest.raises(ValueError, match="schema") as raised:
         list(ps.from_iterable(rows).batch(2).loader(on_error="replace"))
     assert any("sequential plan" in note for note in raised.value.__notes__)
