@@ -14,9 +14,9 @@ void Samples::add(std::string_view key, const Part& part, std::uint64_t start) {
     close();
     begin(key, start);
     if (repeats) open_.spoil(Trouble::duplicate, start);
-  } else if (gap_) {
-    open_.spoil(Trouble::damaged, gap_->at);
-    gap_.reset();
+  } else if (!gaps_.empty()) {
+    open_.spoil(Trouble::damaged, gaps_.front().at);
+    gaps_.clear();
   }
   open_.parts.push_back(part);
 }
@@ -27,45 +27,43 @@ void Samples::begin(std::string_view key, std::uint64_t start) {
   open_.start = start;
   open_.trouble = Trouble::none;
   is_open_ = true;
-  if (!gap_) return;
-  if (gap_->key == key) {
-    open_.spoil(Trouble::damaged, gap_->at);
-  } else {
-    before_ = std::move(gap_);
+  if (gaps_.empty()) return;
+  Gap& nearest = gaps_.back();
+  if (nearest.key == key) {
+    open_.spoil(Trouble::damaged, nearest.at);
+    nearest.has_owner = true;
   }
-  gap_.reset();
+  before_.swap(gaps_);
+  gaps_.clear();
 }
 
 void Samples::damage(std::string_view key, std::uint64_t at) {
   const bool of_open = is_open_ && open_.key == key;
   if (of_open) open_.spoil(Trouble::damaged, at);
-  if (!gap_ || (gap_->has_owner && !of_open)) {
-    gap_ = Gap{at, std::string(key), of_open};
-  } else if (!of_open) {
-    gap_->key = key;  // the nearest to what comes next
-  }
+  if (!gaps_.empty() && gaps_.back().key == key) return;  // of the same sample
+  gaps_.push_back({at, std::string(key), of_open});
 }
 
 void Samples::close() {
   if (!is_open_) return;
   is_open_ = false;
-  if (gap_ && open_.trouble == Trouble::none && lacks_a_field(open_)) {
-    open_.spoil(Trouble::damaged, gap_->at);
-    gap_->has_owner = true;
+  if (!gaps_.empty() && open_.trouble == Trouble::none && lacks_a_field(open_)) {
+    open_.spoil(Trouble::damaged, gaps_.front().at);
+    gaps_.front().has_owner = true;
   }
-  const bool sound = open_.trouble == Trouble::none && !gap_ && !before_;
+  const bool sound = open_.trouble == Trouble::none && gaps_.empty() && before_.empty();
   if (sound && !usual_known_) {
     usual_known_ = true;
     for (const Part& part : open_.parts) usual_.push_back(part.field);
   }
-  push(open_, std::exchange(before_, std::nullopt), gap_ && !usual_known_);
+  push(open_, std::exchange(before_, {}), !gaps_.empty() && !usual_known_);
   if (usual_known_) decide();
 }
 
 void Samples::abandon() noexcept {
   is_open_ = false;
-  gap_.reset();
-  before_.reset();
+  gaps_.clear();
+  before_.clear();
 }
 
 void Samples::finish(std::optional<std::uint64_t> cut_at) {
@@ -73,18 +71,16 @@ void Samples::finish(std::optional<std::uint64_t> cut_at) {
   const bool alone = first_ == last_ && is_open_ && !usual_known_;
   close();
   if (!usual_known_) learn_from_all();
-  if (gap_ && alone && cut_at) {  // nothing tells which fields it should have
+  if (!gaps_.empty() && alone && cut_at) {  // nothing tells which fields it should have
     finished_[first_].sample.spoil(Trouble::cut, *cut_at);
-    gap_->has_owner = true;
+    gaps_.front().has_owner = true;
   }
   decide();
-  const auto gap = std::exchange(gap_, std::nullopt);
-  if (!gap || gap->has_owner) return;
-  Sample lost;
-  lost.key = gap->key;
-  lost.start = gap->at;
-  lost.spoil(Trouble::damaged, gap->at);
-  push(lost, std::nullopt, false);
+  for (const Gap& gap : std::exchange(gaps_, {})) {
+    if (gap.has_owner) continue;
+    Sample lost = lost_at(gap);
+    push(lost, {}, false);
+  }
 }
 
 // No sample was sound: what any of them has is usual.
@@ -95,7 +91,7 @@ void Samples::learn_from_all() {
   }
 }
 
-void Samples::push(Sample& sample, std::optional<Gap> before, bool gap_behind) {
+void Samples::push(Sample& sample, std::vector<Gap> before, bool gap_behind) {
   if (last_ == finished_.size()) finished_.emplace_back();
   Finished& slot = finished_[last_++];
   std::swap(slot.sample, sample);
@@ -107,26 +103,37 @@ void Samples::push(Sample& sample, std::optional<Gap> before, bool gap_behind) {
 void Samples::decide() {
   for (std::size_t i = first_; i < last_; ++i) {
     Finished& slot = finished_[i];
-    if (const auto before = std::exchange(slot.before, std::nullopt)) {
-      if (lacks_a_field(slot.sample)) slot.sample.spoil(Trouble::damaged, before->at);
-      if (slot.sample.trouble == Trouble::none && !before->has_owner) {
-        Finished lost;
-        lost.sample.key = before->key;
-        lost.sample.start = before->at;
-        lost.sample.spoil(Trouble::damaged, before->at);
-        finished_.insert(finished_.begin() + std::ptrdiff_t(i), std::move(lost));
-        ++i, ++last_;
-      }
+    std::vector<Gap> before = std::exchange(slot.before, {});
+    // One that is bad anyway has lost its field there.
+    const bool sound = slot.sample.trouble == Trouble::none;
+    if (!before.empty() && sound && lacks_a_field(slot.sample)) {
+      slot.sample.spoil(Trouble::damaged, before.back().at);
+      before.back().has_owner = true;
+    }
+    for (const Gap& gap : before) {
+      if (gap.has_owner) continue;
+      Finished lost;
+      lost.sample = lost_at(gap);
+      finished_.insert(finished_.begin() + std::ptrdiff_t(i), std::move(lost));
+      ++i, ++last_;
     }
     Finished& again = finished_[i];
     const bool suspect = std::exchange(again.gap_behind, false) &&
                          again.sample.trouble == Trouble::none && lacks_a_field(again.sample);
     if (!suspect) continue;
-    std::optional<Gap>& behind = i + 1 < last_ ? finished_[i + 1].before : gap_;
-    if (!behind) continue;
-    again.sample.spoil(Trouble::damaged, behind->at);
-    behind->has_owner = true;
+    std::vector<Gap>& behind = i + 1 < last_ ? finished_[i + 1].before : gaps_;
+    if (behind.empty()) continue;
+    again.sample.spoil(Trouble::damaged, behind.front().at);
+    behind.front().has_owner = true;
   }
+}
+
+Sample Samples::lost_at(const Gap& gap) {
+  Sample lost;
+  lost.key = gap.key;
+  lost.start = gap.at;
+  lost.spoil(Trouble::damaged, gap.at);
+  return lost;
 }
 
 bool Samples::lacks_a_field(const Sample& sample) const noexcept {
@@ -138,7 +145,7 @@ bool Samples::lacks_a_field(const Sample& sample) const noexcept {
 
 bool Samples::take(Sample& into) {
   if (first_ == last_) return false;
-  if (finished_[first_].before || finished_[first_].gap_behind) return false;
+  if (!finished_[first_].before.empty() || finished_[first_].gap_behind) return false;
   std::swap(into, finished_[first_++].sample);
   if (first_ == last_) first_ = last_ = 0;
   return true;

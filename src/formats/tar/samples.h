@@ -73,21 +73,22 @@ class Samples {
   };
   struct Finished {
     Sample sample;
-    std::optional<Gap> before;  // damage in front of it that may be its own
-    bool gap_behind = false;    // the one in front of the next sample may be its own, too
+    std::vector<Gap> before;  // damage in front of it: the last may be its own
+    bool gap_behind = false;  // the first in front of the next sample may be its own, too
   };
 
   void begin(std::string_view key, std::uint64_t start);
   void close();
-  void push(Sample& sample, std::optional<Gap> before, bool gap_behind);
+  void push(Sample& sample, std::vector<Gap> before, bool gap_behind);
   void learn_from_all();
   void decide();
+  static Sample lost_at(const Gap& gap);
   bool lacks_a_field(const Sample& sample) const noexcept;
 
   Sample open_;
   bool is_open_ = false;
-  std::optional<Gap> gap_;     // damage behind the open sample
-  std::optional<Gap> before_;  // damage in front of it
+  std::vector<Gap> gaps_;    // damage behind the open sample, one for each name
+  std::vector<Gap> before_;  // damage in front of it
   std::vector<std::uint16_t> usual_;
   bool usual_known_ = false;
   std::vector<Finished> finished_;  // a queue: [first_, last_); the others are kept for reuse

@@ -124,7 +124,9 @@ TEST(Index, of_the_first_version_is_read_if_nothing_was_damaged) {
     reinterpret_cast<std::uint32_t*>(words.data())[2] = 1;
     const Result<Index> index = Index::open(std::as_bytes(std::span(words)), nullptr);
     ASSERT_EQ(index.ok(), damaged == 0);
-    if (!index.ok()) EXPECT_EQ(index.error().code(), Code::unsupported);
+    if (!index.ok()) {
+      EXPECT_EQ(index.error().code(), Code::unsupported);
+    }
   }
 }
 
