@@ -68,6 +68,7 @@ class Clip {
 
   std::size_t size() const { return reader_->index().frames.size(); }
   std::vector<double> times() const { return reader_->index().times; }
+  const std::vector<std::uint32_t>& packets() const { return reader_->index().frames; }
   const std::string& damage() const { return reader_->index().damage; }
   std::vector<std::int64_t> frames_at(const std::vector<double>& times) const {
     std::vector<std::int64_t> all;
@@ -133,8 +134,8 @@ class Clip {
 
 class ClipIterator {
  public:
-  ClipIterator(nb::handle source, int stream, int threads, std::int64_t max_pixels,
-               const ImageRequest& request, int rotation)
+  ClipIterator(const Clip& clip, nb::handle source, int stream, int threads,
+               std::int64_t max_pixels, const ImageRequest& request, int rotation, bool partial)
       : source_(source) {
     const VideoOptions options = options_of(stream, threads, max_pixels);
     std::optional<Result<std::unique_ptr<media::FrameWalk>>> opened;
@@ -145,7 +146,8 @@ class ClipIterator {
         opened.emplace(std::move(bytes).error());
       } else {
         opened.emplace(media::FrameWalk::open(*std::move(bytes), options,
-                                              paint_of(request, rotation), request.options.strict));
+                                              paint_of(request, rotation),
+                                              {request.options.strict, partial}, clip.packets()));
       }
     }
     walk_ = must(*std::move(opened));
@@ -206,10 +208,12 @@ void bind_video(nb::module_& m) {
                    "list[int], Exception | None]"),
            "Pixels, the numbers of the frames, those of damaged ones, and what failed.");
   nb::class_<ClipIterator>(m, "ClipIterator", "Frames from front to back.")
-      .def(nb::init<nb::handle, int, int, std::int64_t, const ImageRequest&, int>(), "source"_a,
-           "stream"_a, "threads"_a, "max_pixels"_a, "request"_a, "rotation"_a,
-           nb::sig("def __init__(self, source: typing.Any, stream: int, threads: int, "
-                   "max_pixels: int, request: ImageRequest, rotation: int) -> None"))
+      .def(nb::init<const Clip&, nb::handle, int, int, std::int64_t, const ImageRequest&, int,
+                    bool>(),
+           "clip"_a, "source"_a, "stream"_a, "threads"_a, "max_pixels"_a, "request"_a, "rotation"_a,
+           "partial"_a,
+           nb::sig("def __init__(self, clip: Clip, source: typing.Any, stream: int, threads: int, "
+                   "max_pixels: int, request: ImageRequest, rotation: int, partial: bool) -> None"))
       .def(
           "__iter__", [](nb::handle self) { return self; },
           nb::sig("def __iter__(self) -> ClipIterator"))

@@ -13,7 +13,7 @@
 namespace penstock::media {
 namespace {
 
-constexpr std::size_t kHead = 64, kCheckedFrom = 24;
+constexpr std::size_t kHead = 88, kCheckedFrom = 24;
 constexpr std::size_t kChecksum = 16, kStamp = 24, kPackets = 40;
 
 void read_everything(std::span<const std::byte> bytes, storage::Stamp stamp) {
@@ -43,18 +43,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > 0) std::memcpy(bytes.data(), data, size);
   read_everything(bytes, {});
   if (size < kHead) return 0;
-  const std::uint32_t version = 2, stream = 0;
+  const std::uint32_t version = 3, stream = 0;
   std::memcpy(bytes.data(), "PSFRAME\n", 8);
   std::memcpy(bytes.data() + 8, &version, sizeof version);
   std::memcpy(bytes.data() + 12, &stream, sizeof stream);
-  // As many packets as there is room for, the rest are frames and key frames.
-  std::uint64_t counts[3];
+  // As many of each as there is room for; the rest are bytes of parameter sets.
+  std::uint64_t counts[5];
   std::memcpy(counts, bytes.data() + kPackets, sizeof counts);
-  bytes.resize(bytes.size() / 4 * 4);
-  counts[0] = std::min<std::uint64_t>(counts[0], (bytes.size() - kHead) / 32);
-  const std::uint64_t numbers = (bytes.size() - kHead - counts[0] * 32) / 4;
-  counts[1] = std::min(counts[1], numbers);
-  counts[2] = numbers - counts[1];
+  std::uint64_t room = bytes.size() - kHead;
+  constexpr std::uint64_t kSizes[5] = {32, 4, 4, 20, 1};
+  for (int i = 0; i < 4; ++i) {
+    counts[i] = std::min(counts[i], room / kSizes[i]);
+    room -= counts[i] * kSizes[i];
+  }
+  counts[4] = room;
   std::memcpy(bytes.data() + kPackets, counts, sizeof counts);
   const std::uint64_t sum = ::XXH3_64bits(bytes.data() + kCheckedFrom, bytes.size() - kCheckedFrom);
   std::memcpy(bytes.data() + kChecksum, &sum, sizeof sum);

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock import _core
-from penstock._whole import as_stream, as_whole
+from penstock._whole import as_place, as_stream, as_whole
 
 SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 SampleType: TypeAlias = Literal["float32", "int16"]
@@ -62,7 +62,7 @@ def audio_info(src: SoundLike, *, stream: int | None = None) -> AudioInfo:
     >>> io.audio_info("speech.flac").sample_rate  # doctest: +SKIP
     16000
     """
-    return AudioInfo(**_core.audio_info(_place(src), as_stream(stream)))
+    return AudioInfo(**_core.audio_info(as_place(src), as_stream(stream)))
 
 
 def load_audio(
@@ -109,7 +109,7 @@ def load_audio(
     options = audio_options(
         start, duration, sample_rate, channels, dtype, layout, exact, strict, stream, on_error
     )
-    samples, rate, begins, damaged, error = _core.load_audio(_place(src), options)
+    samples, rate, begins, damaged, error = _core.load_audio(as_place(src), options)
     made = samples.view(Samples)
     made.sample_rate, made.start, made.damaged, made.error = rate, begins, damaged, error
     return made  # type: ignore[no-any-return]
@@ -193,11 +193,13 @@ def audio_options(
     on_error: str = "raise",
 ) -> _core.AudioOptions:
     first = _is_first(layout)
-    if channels == 0 or sample_rate == 0:
-        raise ValueError("channels and sample_rate are 1 or more")
     select = None
     if isinstance(channels, Sequence | np.ndarray):
         select = [as_whole(one, "channels") for one in channels]
+        if not select:
+            raise ValueError("channels is empty; give the numbers of channels, or None for all")
+    if sample_rate == 0 or (select is None and channels == 0):
+        raise ValueError("channels and sample_rate are 1 or more")
     count = 0 if channels is None or select is not None else as_whole(channels, "channels")
     return _core.AudioOptions(
         start=0.0 if start is None else float(start),
@@ -212,7 +214,3 @@ def audio_options(
         partial=on_error == "partial",
         exact=exact,
     )
-
-
-def _place(src: SoundLike) -> Any:
-    return os.fspath(src) if isinstance(src, os.PathLike) else src

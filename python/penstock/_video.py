@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._image_request import MAX_PIXELS, Crop, Interpolation, make_request
-from penstock._whole import as_stream, as_whole
+from penstock._whole import as_place, as_stream, as_whole
 
 ClipLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
 VideoMode: TypeAlias = Literal["RGB", "RGBA", "BGR", "L"]
@@ -105,9 +104,9 @@ class Video:
         rotate: Turn frames as the file's metadata says.
         strict: A frame that the decoder knows to be damaged raises; else `damaged` names it.
         on_error: "raise", or "partial": frames that cannot be had are left out, and `error` says
-            why.
+            why; a loop ends before the first of them.
         stream: The number of the stream in the file; None: the best one.
-        ffmpeg_threads: Threads that the decoder may use.
+        ffmpeg_threads: Threads that the decoder may use; more than 64 count as 64.
         max_pixels: Larger pictures are refused.
         keep_index: Keep the index of frames in a file beside the video, ``clip.mkv.psidx`` (or in
             ``~/.cache/penstock/index``, where that cannot be written), and use it the next time.
@@ -123,7 +122,7 @@ class Video:
 
     def __init__(self, src: ClipLike, **options: Unpack[FrameOptions]) -> None:
         self._request, own = _request(options)
-        self._src = os.fspath(src) if isinstance(src, os.PathLike) else src
+        self._src = as_place(src)
         self._where = (
             as_stream(own.get("stream")),
             own.get("ffmpeg_threads", 1),
@@ -171,6 +170,9 @@ class Video:
         """Frames in the order given; negative numbers count from the end."""
         total = len(self)
         asked = [as_whole(one, "indices") for one in indices]
+        for one in asked:
+            if abs(one) >= 1 << 62:  # C++ cannot even be asked for it
+                raise IndexError(f"there is no frame {one}: it has {total}")
         numbers = [one + total if -total <= one < 0 else one for one in asked]
         pixels, there, damaged, error = self._clip.read(
             numbers, self._request, self._position, self._partial
@@ -184,7 +186,7 @@ class Video:
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
         rotation = self._clip.info()["rotation"]
         frames: Iterator[NDArray[np.uint8]] = _core.ClipIterator(
-            self._src, *self._where, self._request, rotation
+            self._clip, self._src, *self._where, self._request, rotation, self._partial
         )
         return frames
 

@@ -1,9 +1,10 @@
-"""Numbers and iterables that users give: what is none is refused by name, numbers are never cut."""
+"""Numbers, files and iterables that users give: what is none is refused by name, never cut."""
 
 from __future__ import annotations
 
 import math
 import operator
+import os
 from typing import Any
 
 
@@ -49,6 +50,13 @@ def as_stream(stream: Any) -> int:
     if number < 0:
         raise ValueError(f"stream is {number}; give 0 or more, or None for the best one")
     return number
+
+
+def as_place(src: Any) -> Any:
+    """A name, or what holds the bytes of a file, as C++ takes it."""
+    if src is None:
+        raise TypeError("src is None; give a path, a URL, or the bytes of a file")
+    return os.fspath(src) if isinstance(src, os.PathLike) else src
 
 
 def as_seconds(value: Any, name: str) -> float:

@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 6;
+inline constexpr int kInterface = 7;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -135,6 +135,15 @@ enum class Wanted : std::uint8_t {
   parameters,  // no picture at all: only what it would look like
 };
 
+// What a decoder must know of pictures before it can decode one, as a packet carries it: a sequence
+// or picture parameter set of H.264 or HEVC, the head of a layer of MPEG-4.
+struct ParameterSet {
+  static constexpr int kHeader = -1;  // what the container says, in the place of all else
+  int kind = 0, number = 0;           // takes the place of the one that has the same
+  bool own = false;                   // the container's header has said it at the beginning
+  std::vector<std::uint8_t> bytes;
+};
+
 // Turns sounds of an Input into samples of one type, rate and number of channels.
 class Resampler {
  public:
@@ -183,6 +192,13 @@ class Input {
   // Of the packet last read, to be asked of each, from the first one on: is its picture shown
   // before that of the packet before it, as the stream itself says? False where it does not say.
   virtual bool shown_early() = 0;
+
+  // Puts the parameter sets that the packet last read carries behind `sets`; true: with these alone
+  // it can be decoded. Of packets without their bytes only what the container says is known.
+  virtual bool parameter_sets(std::vector<ParameterSet>& sets) const = 0;
+  // The next packet that is sent is decoded with what the container's header said at the beginning
+  // and these sets, whatever the decoder has been told since. Until flush().
+  virtual void begin_with(std::vector<ParameterSet> sets) = 0;
 
   // Pictures that may have to wait for others before they can be shown, while none is waiting. As
   // long as nothing is said, as many as the stream allows.

@@ -119,6 +119,8 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
   // begins; if they are not needed for anything else, only those of the first packets.
   bool asks_order = input.stream().reorders, asks_start = input.stream().codec == "h264";
   if (blank && !asks_order && !asks_start) input.read_blank(true);
+  index.all_looked_at = !blank;
+  ParameterSets now, sets;
   FirstLook is;
   std::int64_t complaints = input.complaints(), latest = av::kNoTime;
   av::Packet packet;
@@ -131,7 +133,8 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
       if (Status back = input.rewind(); !back) return std::move(back).error();
       input.read_blank(true);
       complaints = input.complaints();
-      index.packets.clear(), index.keys.clear();
+      index.packets.clear(), index.keys.clear(), index.changes.clear();
+      now.clear();
       asks_order = asks_start = false;
       continue;
     }
@@ -147,10 +150,22 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
     if (packet.key) index.keys.push_back(std::uint32_t(count));
     index.packets.push_back(
         {packet.pts, packet.dts, packet.pos, 0, packet.key, packet.discard || packet.hidden});
+    sets.clear();
+    (void)input.parameter_sets(sets);
+    index.carries_sets = index.carries_sets || !sets.empty();
+    bool changes = false;
+    for (const av::ParameterSet& one : sets) changes = put_set(one, now) || changes;
+    // Where a sequence's set changes, a decoder forgets those of its pictures.
+    for (std::size_t i = 0; changes && i < sets.size(); ++i) {
+      index.changes.push_back({std::uint32_t(count), std::move(sets[i])});
+    }
     if (!asks_order && !asks_start) continue;
     const bool goes_on = !blank || count + 1 < kLooks;
     if (asks_start) {
-      is.recovers = packet.key && input.start() == av::Start::never;
+      const av::Start begins = packet.key ? input.start() : av::Start::open;
+      is.recovers = packet.key && begins == av::Start::never;
+      // A part that was cut out of another file may have been put together with others.
+      index.carries_sets = index.carries_sets || begins != av::Start::clean;
       asks_start = !packet.key && goes_on;
     }
     if (asks_order) {
@@ -253,8 +268,9 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
     });
   }
   const bool fields = stream.interlaced && (stream.codec == "h264" || stream.codec == "hevc");
+  const bool unknown = stream.width <= 0 || stream.height <= 0;  // it may not be decodable at all
   const bool all_keys = index.keys.size() == order.size() && order.size() > 1;
-  if (fields || look->untrue || !runs_on || (all_keys && !stream.keys_hold) ||
+  if (unknown || fields || look->untrue || !runs_on || (all_keys && !stream.keys_hold) ||
       !times_tell(index, order)) {
     Result<Shown> shown = shown_by_decoding(input, order.size(), order.size());
     if (!shown) return std::move(shown).error();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "media/av/av.h"
+#include "media/video/parameters.h"
 #include "penstock/error.h"
 #include "storage/source.h"
 
@@ -38,6 +39,11 @@ struct FrameIndex {
   int reorder = 0;                    // how many packets come before one that is shown earlier
   bool seekable = true;               // packets can be told apart after a seek
   std::string damage;                 // what the container is damaged by; empty: nothing
+  // Parameter sets of packets, where one of a packet's is another than before. Not all packets may
+  // have been looked at: then the first tell whether others are to be suspected of carrying any.
+  std::vector<ParameterChange> changes;
+  bool all_looked_at = true;
+  bool carries_sets = false;
 
   // The last packet at or before `packet` where decoding of it may begin, as far as the container
   // tells. A picture that is shown before the key frame in front of it needs the one before that.

@@ -31,13 +31,14 @@ struct FrameReader::Pass {
   FrameSink& sink;
   std::span<const std::int64_t> numbers;
   ReadReport report;
-  std::set<std::uint32_t> damage;  // packets of this run that were found to be damaged
-  std::string words;               // of the last of them
-  std::set<std::uint32_t> slow;    // key frames that begin a recovery over several pictures
-  bool not_a_start = false;        // decoding cannot begin where the container says so
-  bool trial = false;              // this run began at a key frame that is not a clean start
-  bool doubtful = false;           // and the damage behind that may be of its own making
-  bool again = false;              // pictures take the place of those that are there
+  std::set<std::uint32_t> damage;       // packets of this run that were found to be damaged
+  std::string words;                    // of the last of them
+  std::set<std::uint32_t> slow;         // key frames that begin a recovery over several pictures
+  std::optional<std::uint32_t> lost{};  // the packet of this run that could not be read
+  bool not_a_start = false;             // decoding cannot begin where the container says so
+  bool trial = false;                   // this run began at a key frame that is not a clean start
+  bool doubtful = false;                // and the damage behind that may be of its own making
+  bool again = false;                   // pictures take the place of those that are there
 };
 
 Error FrameReader::at_frame(Code code, std::size_t frame, const std::string& what) const {
@@ -85,9 +86,12 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
   Pass pass{options, sink, numbers, {}, {}, {}, {}};
   pass.report.there.assign(numbers.size(), false);
   pass.report.damaged.assign(numbers.size(), false);
-  for (const Run& run : plan(numbers)) {
+  std::vector<Run> runs = plan(numbers);
+  for (std::size_t next = 0; next < runs.size(); ++next) {
+    const Run run = std::move(runs[next]);
     std::uint32_t start = run.start;
     pass.again = false;
+    pass.lost.reset();
     Status done = attempt(pass, run, start);
     if (done.ok() && pass.doubtful) done = settle_doubt(pass, run);
     const auto missing = [&]() {
@@ -111,7 +115,18 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
     }
     if (done.ok()) continue;
     if (!options.partial) return std::move(done).error();
+    const bool goes_on = pass.lost && done.error().code() == Code::corrupt;
     if (!pass.report.failure) pass.report.failure = std::move(done).error();
+    if (!goes_on) continue;
+    // What needs nothing of what was lost.
+    Run rest;
+    for (const Run::Target& target : run.targets) {
+      const std::uint32_t from = index_.start_of(target.packet);
+      if (pass.report.there[target.which] || from <= *pass.lost) continue;
+      rest.start = rest.targets.empty() ? from : std::min(rest.start, from);
+      rest.targets.push_back(target);
+    }
+    if (!rest.targets.empty()) runs.push_back(std::move(rest));
   }
   return std::move(pass.report);
 }
@@ -119,8 +134,8 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
 Result<av::Picture> FrameReader::look() {
   av::Picture picture;
   for (const av::Wanted wanted : {av::Wanted::parameters, av::Wanted::picture}) {
-    input_->flush();
     const std::uint32_t start = index_.keys.empty() ? 0 : index_.keys.front();
+    begin_at(start);
     if (Status fetched = fetch(start); !fetched) return std::move(fetched).error();
     if (Status sent = input_->send(start, wanted); !sent) return std::move(sent).error();
     if (Status drained = input_->drain(); !drained) return std::move(drained).error();
@@ -157,7 +172,7 @@ Status FrameReader::settle_doubt(Pass& pass, const Run& run) {
 Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
   pass.damage.clear();
   pass.not_a_start = pass.trial = pass.doubtful = false;
-  input_->flush();
+  begin_at(start);
   auto target = run.targets.begin();
   av::Start kind = av::Start::clean;
   // Pictures come out later than their packets go in. Where they must not be drained, packets go on
@@ -180,6 +195,7 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
     }
     while (target != run.targets.end() && target->packet < number) ++target;
     if (Status fetched = fetch(number); !fetched) {
+      pass.lost = number;
       // What the packets before it gave is still to be had.
       if (Status drained = input_->drain(); !drained) return drained;
       if (Status taken = take_pictures(pass, run); !taken) return taken;
@@ -198,6 +214,11 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
       pass.not_a_start = kind == av::Start::never || (pass.trial && begins_earlier_);
       if (pass.not_a_start) return {};
     }
+    if (one.key && !index_.all_looked_at && !carries_sets_) {
+      ParameterSets sets;
+      (void)input_->parameter_sets(sets);
+      carries_sets_ = !sets.empty();
+    }
     // Where the stream begins with a recovery, what is left out would change what is held back.
     const bool wanted = (start == 0 && kind != av::Start::clean) ||
                         (target != run.targets.end() && target->packet == number);
@@ -215,6 +236,42 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
   if (Status taken = take_pictures(pass, run); !taken) return taken;
   note_damage(pass, run.last(), before);
   return {};
+}
+
+// The decoder forgets what it was sent, and is told of the parameter sets that hold at `start`
+// where there may be several and the packet does not bring its own.
+void FrameReader::begin_at(std::uint32_t start) {
+  input_->flush();
+  const bool looks = !index_.all_looked_at && carries_sets_;
+  if (index_.changes.empty() && !looks) return;
+  ParameterSets sets;
+  if (!fetch(start) || input_->parameter_sets(sets)) return;  // who fetches it again sees why
+  input_->begin_with(looks ? sets_before(start) : sets_at(index_.changes, start));
+}
+
+// The same of a file whose key frames have not all been looked at: back to one that brings all.
+ParameterSets FrameReader::sets_before(std::uint32_t start) {
+  const auto change = std::find_if(index_.changes.rbegin(), index_.changes.rend(),
+                                   [&](const ParameterChange& one) { return one.packet <= start; });
+  const std::uint32_t first = change == index_.changes.rend() ? 0 : change->packet;
+  ParameterSets sets = sets_at(index_.changes, start);
+  std::vector<std::pair<std::uint32_t, ParameterSets>> passed;
+  for (std::uint32_t key = start; key > first;) {
+    key = index_.start_before(key);
+    if (const auto known = sets_.find(key); known != sets_.end()) {
+      sets = known->second;
+      break;
+    }
+    if (key < first) break;
+    if (!fetch(key)) return sets;
+    passed.emplace_back(key, ParameterSets());
+    if (input_->parameter_sets(passed.back().second)) break;
+  }
+  for (auto one = passed.rbegin(); one != passed.rend(); ++one) {
+    for (const av::ParameterSet& set : one->second) put_set(set, sets);
+    sets_[one->first] = sets;
+  }
+  return sets;
 }
 
 // Was damage found since there were `before`? Then it is in this packet.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,7 @@ class FrameReader {
   FrameReader(std::unique_ptr<av::Input> input, FrameIndex index, std::string name)
       : input_(std::move(input)), index_(std::move(index)), name_(std::move(name)) {
     input_->expect_reorder(index_.reorder);
+    carries_sets_ = index_.carries_sets;
   }
 
   const FrameIndex& index() const noexcept { return index_; }
@@ -74,6 +76,8 @@ class FrameReader {
   Error damaged_frame(const Pass& pass, std::size_t which) const;
   Status judge(Pass& pass, const Run& run) const;
   Status take_pictures(Pass& pass, const Run& run);
+  void begin_at(std::uint32_t start);
+  ParameterSets sets_before(std::uint32_t key);
   Status fetch(std::uint32_t packet);
   Status seek_before(std::uint32_t packet);
   Result<bool> read_next(av::Packet& packet);
@@ -83,7 +87,9 @@ class FrameReader {
   std::string name_;
   std::int64_t held_ = -1;  // the packet last read
   bool held_is_corrupt_ = false;
-  std::int64_t next_ = -1;       // the one that comes next; negative: not known
+  std::int64_t next_ = -1;                       // the one that comes next; negative: not known
+  bool carries_sets_ = false;                    // others may, too, by those that have been seen
+  std::map<std::uint32_t, ParameterSets> sets_;  // that hold after key frames, found on the way
   bool begins_earlier_ = false;  // starts that are not clean have been found to mislead the decoder
 };
 

@@ -1,5 +1,6 @@
 #include "media/video/walk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "media/results.h"
@@ -9,11 +10,13 @@ namespace penstock::media {
 
 Result<std::unique_ptr<FrameWalk>> FrameWalk::open(std::shared_ptr<const storage::Source> source,
                                                    const VideoOptions& options,
-                                                   const PaintRequest& request, bool strict) {
+                                                   const PaintRequest& request,
+                                                   const ReadOptions& how,
+                                                   std::vector<std::uint32_t> packets) {
   Result<std::unique_ptr<av::Input>> input = open_input(source, options);
   if (!input) return std::move(input).error();
   return std::unique_ptr<FrameWalk>(
-      new FrameWalk(*std::move(input), request, strict, source->name()));
+      new FrameWalk(*std::move(input), request, how, std::move(packets), source->name()));
 }
 
 Result<Tensor> FrameWalk::paint(const av::Picture& picture) {
@@ -33,33 +36,48 @@ Result<Tensor> FrameWalk::paint(const av::Picture& picture) {
   return made;
 }
 
-Result<std::optional<Tensor>> FrameWalk::next() {
+// False: there are no more packets that can be read.
+bool FrameWalk::read() {
   av::Packet packet;
+  Result<bool> more = input_->read(packet);
+  if (!more) {
+    failure_ = std::move(more).error();
+  } else if (*more && packet.corrupt && input_->stream().container != "mpegts") {
+    failure_ = Error(Code::corrupt, "the file ends inside it, or is damaged there");
+  }
+  if (!failure_) return *more;
+  // Pictures may have been decoded that are shown after one that is lost now.
+  const auto lost = std::find_if(shown_.begin(), shown_.end(),
+                                 [this](std::uint32_t one) { return one >= packets_; });
+  end_ = lost - shown_.begin();
+  if (failure_->code() == Code::corrupt) {
+    failure_ = Error(Code::corrupt, "frame " + std::to_string(end_) + ": " + failure_->message())
+                   .in_file(name_);
+  }
+  return false;
+}
+
+Result<std::optional<Tensor>> FrameWalk::next() {
   av::Picture picture;
   for (;;) {
     Result<bool> got = input_->receive(picture);
     if (!got) return std::move(got).error();
-    if (strict_ && (input_->damages() > 0 || (*got && picture.damaged))) {
+    if (how_.strict && (input_->damages() > 0 || (*got && picture.damaged))) {
       return Error(Code::corrupt, "frame " + std::to_string(frames_) +
                                       " or one near it is damaged: " + input_->damage())
           .in_file(name_);
     }
-    if (*got) {
+    if (*got && frames_ < end_) {
       ++frames_;
       Result<Tensor> painted = paint(picture);
       if (!painted) return std::move(painted).error();
       return std::optional<Tensor>(*std::move(painted));
     }
+    if (*got) continue;
+    if (drained_ && failure_ && !how_.partial) return *std::exchange(failure_, std::nullopt);
     if (drained_) return std::optional<Tensor>();
-    Result<bool> more = input_->read(packet);
-    if (!more) return std::move(more).error();
-    if (packet.corrupt && *more && input_->stream().container != "mpegts") {
-      return Error(Code::corrupt, "frame " + std::to_string(frames_) +
-                                      ": the file ends inside it, or is damaged there")
-          .in_file(name_);
-    }
-    drained_ = !*more;
-    Status sent = *more ? input_->send(packets_++, av::Wanted::picture) : input_->drain();
+    drained_ = !read();
+    Status sent = !drained_ ? input_->send(packets_++, av::Wanted::picture) : input_->drain();
     if (!sent) return std::move(sent).error();
   }
 }

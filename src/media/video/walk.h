@@ -3,8 +3,11 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "media/av/av.h"
 #include "media/video/painter.h"
@@ -15,26 +18,38 @@ namespace penstock::media {
 
 class FrameWalk {
  public:
+  // `packets` are those of the frames, as FrameIndex has them.
   static Result<std::unique_ptr<FrameWalk>> open(std::shared_ptr<const storage::Source> source,
                                                  const VideoOptions& options,
-                                                 const PaintRequest& request, bool strict);
+                                                 const PaintRequest& request,
+                                                 const ReadOptions& how,
+                                                 std::vector<std::uint32_t> packets);
 
-  // The next frame: uint8, height x width x channels. Nothing: it was the last one.
+  // The next frame: uint8, height x width x channels. Nothing: it was the last one, or, if partial,
+  // the last one before those that cannot be had.
   Result<std::optional<Tensor>> next();
 
  private:
-  FrameWalk(std::unique_ptr<av::Input> input, const PaintRequest& request, bool strict,
-            std::string name)
-      : input_(std::move(input)), request_(request), strict_(strict), name_(std::move(name)) {}
+  FrameWalk(std::unique_ptr<av::Input> input, const PaintRequest& request, const ReadOptions& how,
+            std::vector<std::uint32_t> shown, std::string name)
+      : input_(std::move(input)),
+        request_(request),
+        how_(how),
+        shown_(std::move(shown)),
+        name_(std::move(name)) {}
 
+  bool read();
   Result<Tensor> paint(const av::Picture& picture);
 
   std::unique_ptr<av::Input> input_;
   PaintRequest request_;
-  bool strict_;
+  ReadOptions how_;
+  std::vector<std::uint32_t> shown_;  // the packets of the frames
   std::string name_;
   std::int64_t packets_ = 0, frames_ = 0;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::max();  // of the frames that can be had
   bool drained_ = false;
+  std::optional<Error> failure_;  // of a packet; to be told when the frames before it are given
 };
 
 }  // namespace penstock::media

@@ -58,6 +58,8 @@ class FakeInput final : public av::Input {
   const std::string& complaint() const noexcept override { return words_; }
   av::Start start() const noexcept override { return av::Start::clean; }
   bool shown_early() override { return false; }
+  bool parameter_sets(std::vector<av::ParameterSet>&) const override { return false; }
+  void begin_with(std::vector<av::ParameterSet>) override {}
   void expect_reorder(int) override {}
   Status send(std::int64_t tag, av::Wanted) override {
     waiting_.emplace_back(tag, held_);

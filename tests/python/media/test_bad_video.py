@@ -36,6 +36,20 @@ def test_no_file_and_no_video(clips: Clips, sounds: Sounds, tmp_path: Path) -> N
             io.Video(nonsense)
 
 
+def test_what_is_no_file_or_number_is_named(clips: Clips, sounds: Sounds) -> None:
+    for load in (io.Video, io.load_audio, io.audio_info):
+        with pytest.raises(TypeError, match="src is None; give a path"):
+            load(None)
+    video = io.Video(clips("h264.mp4"))
+    for far in (2**70, -(2**70)):
+        with pytest.raises(IndexError, match=f"no frame {far}: it has {COUNT}"):
+            video[far]
+    with pytest.raises(ValueError, match="channels is empty"):
+        io.load_audio(sounds("s16.wav"), channels=[])
+    both = io.load_audio(sounds("s16.wav"), channels=np.array([1, 0]))
+    assert np.array_equal(both, io.load_audio(sounds("s16.wav"))[::-1])
+
+
 def test_the_extension_does_not_matter(clips: Clips, tmp_path: Path) -> None:
     wrong = tmp_path / "clip.wav"
     wrong.write_bytes(Path(clips("vp9.webm")).read_bytes())

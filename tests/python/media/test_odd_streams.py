@@ -1,11 +1,13 @@
 """Streams put together, cut, or silent on what they should say: the frames of a linear decode."""
 
+import os
 import random
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from clips import COUNT, Clips, decoded, patched, source
+from clips import COUNT, Clips, decoded, ffmpeg, patched, source
 from penstock import io
 
 REFRESH = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -x264-params intra-refresh=1:keyint=15"
@@ -185,3 +187,184 @@ def test_tables_of_more_than_a_file_can_hold_cost_little(
     assert len(video) <= 4 * len(data)
     with pytest.raises(ValueError, match="frame"):
         video[len(video) - 1]
+
+
+FRONT = ("-c", "copy", "-movflags", "+faststart")
+OPEN = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -x264-params open-gop=1:keyint=12:"
+OPEN += "min-keyint=12:bframes=3:b-adapt=0:scenecut=0:"
+OTHERS = {
+    "offset": ("chroma-qp-offset=0", "chroma-qp-offset=10"),
+    "cavlc": ("cabac=0:qp=20", "cabac=0:qp=36"),
+    "dct": ("8x8dct=0:ref=1", "8x8dct=1:ref=3:cqm=jvt"),
+}
+
+
+def _joined(clips: Clips, name: str, *parts: str) -> Path:
+    """The parts one behind the other, as ffmpeg's concat copies them."""
+    listed = clips.folder / f"{name}.txt"
+    listed.write_text("".join(f"file {part}\n" for part in parts))
+    path = clips.folder / name
+    ffmpeg("-f", "concat", "-safe", "0", "-i", str(listed), "-c", "copy", str(path))
+    return path
+
+
+def _unlike(clips: Clips, what: str) -> list[str]:
+    """Two clips whose key frames need different parameter sets, and do not carry them."""
+    return [
+        clips.make(f"{what}_{i}.mp4", *source(), *(OPEN + one).split())
+        for i, one in enumerate(OTHERS[what])
+    ]
+
+
+@pytest.mark.parametrize("form", ["mp4", "mkv", "ts", "flv"])
+@pytest.mark.parametrize("what", OTHERS)
+def test_parameter_sets_change_inside_a_stream(what: str, form: str, clips: Clips) -> None:
+    path = _joined(clips, f"{what}.{form}", *_unlike(clips, what))
+    assert len(check(path)) == 2 * COUNT
+    expected = decoded(str(path))
+    for i in range(0, 2 * COUNT, 5):
+        frames = io.sample_video(path, indices=[i])
+        assert frames.damaged == []
+        assert np.array_equal(frames[0], expected[i]), f"frame {i}"
+    video, chance = io.Video(path, strict=True), random.Random(4)
+    for _ in range(30):
+        some = chance.sample(range(len(video)), 3)
+        assert np.array_equal(video[some], expected[some])
+
+
+def test_parameter_sets_return_to_what_they_were(clips: Clips) -> None:
+    first, second = _unlike(clips, "dct")
+    assert len(check(_joined(clips, "returns.mp4", first, second, first))) == 3 * COUNT
+    assert len(check(_joined(clips, "returns.mkv", second, first, second))) == 3 * COUNT
+
+
+@pytest.mark.parametrize("form", ["mp4", "mkv", "ts"])
+def test_parameter_sets_change_behind_a_part_that_carries_none(form: str, clips: Clips) -> None:
+    first, second = _unlike(clips, "offset")
+    cut = clips.folder / "cut_open.mp4"
+    ffmpeg("-ss", "0.6", "-i", first, "-c", "copy", str(cut))
+    path = _joined(clips, f"carries_none.{form}", str(cut), second)
+    expected = decoded(str(path))
+    for i in range(len(expected) - 1, -1, -4):
+        assert np.array_equal(io.Video(path)[i], expected[i]), f"frame {i}"
+
+
+def test_parameter_sets_of_hevc_change_inside_a_stream(clips: Clips) -> None:
+    how = "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -flags +global_header -x265-params"
+    params = "log-level=error:open-gop=1:keyint=12:min-keyint=12:bframes=3:repeat-headers=0"
+    parts = []
+    for i in (0, 10):
+        made = f"{params}:cbqpoffs={i}:crqpoffs={i}"
+        whole = clips.make(f"sets_{i}.mkv", *source(), *how.split(), made)
+        # The sets are put before the first picture alone.
+        once = ("-c", "copy", "-bsf:v", "hevc_mp4toannexb", "-f", "hevc")
+        parts.append(Path(clips.make(f"sets_{i}.hevc", "-i", whole, *once)))
+    both = clips.folder / "sets.hevc"
+    both.write_bytes(b"".join(_sets_once(part.read_bytes()) for part in parts))
+    timed = ("-c", "copy", "-bsf:v", "setts=ts=N*40")
+    for form in ("mkv", "mp4"):
+        path = clips.folder / f"sets.{form}"
+        ffmpeg("-r", "25", "-i", str(both), *timed, str(path))
+        assert len(check(path)) == 2 * COUNT
+
+
+def _sets_once(data: bytes) -> bytes:
+    """A raw HEVC stream without the parameter sets that it repeats."""
+    start, first, *others = data.split(b"\0\0\1")
+    units, seen = [start, first], {first.rstrip(b"\0")}
+    for unit in others:
+        kind, bare = unit[0] >> 1 & 63, unit.rstrip(b"\0")
+        if kind in (32, 33, 34) and bare in seen:
+            continue
+        seen.add(bare)
+        units.append(unit)
+    return b"\0\0\1".join(units)
+
+
+def test_sizes_change_inside_a_stream(clips: Clips) -> None:
+    made = {}
+    for name, size in (("small", (98, 74)), ("large", (128, 96))):
+        whole = clips.make(f"{name}.mp4", *source(*size), *(OPEN + "chroma-qp-offset=0").split())
+        # Only the first key frame carries parameter sets.
+        made[name] = Path(clips.make(f"{name}.ts", "-i", whole, "-c", "copy")).read_bytes()
+    path = clips.folder / "sizes.ts"
+    path.write_bytes(made["small"] + made["large"] + made["small"])
+    expected = [np.array(frame) for frame in io.Video(path)]
+    seams = {i * COUNT + j for i in (1, 2) for j in range(-4, 2)}  # called damaged
+    for video in (io.Video(path), io.Video(path, strict=True)):
+        chance = random.Random(1)
+        for i in chance.sample(sorted(set(range(3 * COUNT)) - seams), 60):
+            assert np.array_equal(video[i], expected[i]), f"frame {i}"
+
+
+def test_an_index_that_was_kept_knows_the_parameter_sets(clips: Clips, tmp_path: Path) -> None:
+    for form in ("mp4", "mkv"):
+        path = _joined(clips, f"kept.{form}", *_unlike(clips, "offset"))
+        moved = tmp_path / path.name
+        moved.write_bytes(path.read_bytes())
+        expected = decoded(str(path))
+        for _ in range(2):
+            video = io.Video(moved, keep_index=True)
+            for i in (95, 70, 40, 60, 20):
+                assert np.array_equal(video[i], expected[i]), f"frame {i}"
+        assert moved.with_name(moved.name + ".psidx").exists()
+
+
+@pytest.mark.parametrize("share", [5, 6, 7, 9])
+def test_a_loop_gives_all_frames_before_the_one_that_is_lost(share: int, clips: Clips) -> None:
+    expected = decoded(clips("h264.mp4"))
+    front = clips.make("tables_in_front.mp4", "-i", clips("h264.mp4"), *FRONT)
+    data = Path(front).read_bytes()
+    data = data[: len(data) * share // 10]
+    there = io.load_video(data, on_error="partial").indices
+    lost = next(i for i in range(COUNT) if i not in there)
+    seen = []
+    with pytest.raises(ValueError, match=f"frame {lost}: the file ends inside it"):
+        seen.extend(io.Video(data))
+    assert len(seen) == lost > 5
+    assert np.array_equal(seen, expected[:lost])
+    assert len(list(io.Video(data, on_error="partial"))) == lost
+
+
+def test_a_stream_without_its_parameters_has_no_frames(clips: Clips) -> None:
+    whole = clips.make("once.ts", "-i", _unlike(clips, "offset")[0], "-c", "copy")
+    cut = clips.folder / "no_parameters.ts"
+    ffmpeg("-ss", "0.9", "-i", whole, "-c", "copy", str(cut))
+    with pytest.raises(ValueError, match="not one frame"):
+        io.Video(cut)
+
+
+def test_a_decoder_has_so_many_threads_and_no_more(clips: Clips) -> None:
+    before = len(os.listdir("/proc/self/task"))
+    video = io.Video(clips("h264.mp4"), ffmpeg_threads=500)
+    assert np.array_equal(video[7], decoded(clips("h264.mp4"))[7])
+    assert len(os.listdir("/proc/self/task")) <= before + 64
+
+
+def test_frames_behind_a_packet_that_cannot_be_read(clips: Clips) -> None:
+    sound = ("-f", "lavfi", "-i", "sine", "-c:a", "aac", "-shortest")
+    how = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 12 -bf 2"
+    path = clips.make("with_sound.mp4", *source(), *sound, *how.split())
+    data = bytearray(Path(path).read_bytes())
+    sizes = data.index(b"stsz", data.index(b"vide")) + 16
+    struct.pack_into(">I", data, sizes + 4 * 13, 1 << 28)  # the rest of this chunk is lost
+    expected = decoded(path)
+    frames = io.load_video(bytes(data), on_error="partial")
+    assert frames.error is not None
+    assert set(range(12)) <= set(frames.indices)
+    assert set(range(COUNT - 8, COUNT)) <= set(frames.indices)
+    assert len(frames) < COUNT
+    sure = [k for k, i in enumerate(frames.indices) if i not in frames.damaged]
+    assert np.array_equal(frames[sure], expected[[frames.indices[k] for k in sure]])
+
+
+def test_a_container_says_in_the_middle_what_holds_from_there_on(clips: Clips) -> None:
+    first, second = _unlike(clips, "dct")
+    front = clips.make("front.flv", "-i", first, "-c", "copy")
+    late = ("-c", "copy", "-output_ts_offset", "1.6")
+    back = clips.make("back.flv", "-i", second, *late)
+    path = clips.folder / "headers.flv"
+    path.write_bytes(Path(front).read_bytes() + Path(back).read_bytes()[13:])
+    assert len(check(path)) == 2 * COUNT
+    for i in range(2 * COUNT - 1, -1, -7):
+        assert np.array_equal(io.Video(path)[i], decoded(str(path))[i]), f"frame {i}"

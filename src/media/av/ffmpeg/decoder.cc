@@ -9,6 +9,8 @@
 namespace penstock::media::av {
 namespace {
 
+constexpr int kMostThreads = 64;  // FFmpeg's own limit where it finds the number out itself is 16
+
 // Does the decoder know pictures that no other refers to, and is nothing else changed when it
 // leaves them out? HEVC marks them within a temporal layer only.
 bool may_skip(AVCodecID codec, const StreamInfo& info) {
@@ -55,7 +57,7 @@ Status Decoder::make(const AVCodecParameters& parameters, const AVCodec* codec,
   if (context_ == nullptr || avcodec_parameters_to_context(context_.get(), &parameters) < 0) {
     return Error(Code::out_of_memory, "no memory for a decoder");
   }
-  context_->thread_count = std::max(options_.threads, 1);
+  context_->thread_count = std::clamp(options_.threads, 1, kMostThreads);
   context_->max_pixels = options_.max_pixels;
   context_->err_recognition = AV_EF_CRCCHECK;
   if (reorder_ < 0 && parameters.codec_id == AV_CODEC_ID_H264) {
@@ -109,7 +111,8 @@ Status Decoder::send(AVPacket& packet, std::int64_t tag, Wanted wanted) {
   context_->skip_frame = wanted == Wanted::parameters                     ? AVDISCARD_ALL
                          : wanted == Wanted::references && skips_exactly_ ? AVDISCARD_NONREF
                                                                           : AVDISCARD_DEFAULT;
-  if (std::exchange(used_, false) && opened_with_->extradata_size > 0) {
+  if (std::exchange(used_, false) && opened_with_->extradata_size > 0 &&
+      av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, nullptr) == nullptr) {
     // What the stream before has said since of its pictures is forgotten.
     const auto size = std::size_t(opened_with_->extradata_size);
     std::uint8_t* const again = av_packet_new_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, size);

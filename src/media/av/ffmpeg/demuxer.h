@@ -30,6 +30,7 @@ class Demuxer {
   Result<bool> read(Packet& packet);
   AVPacket& packet() noexcept { return *packet_; }  // the one last read
   void read_blank(bool blank);
+  bool is_blank() const noexcept { return io_ != nullptr && io_->blank(); }
   Status seek(std::int64_t time);
   Status rewind();
   const Messages& messages() const noexcept { return messages_; }

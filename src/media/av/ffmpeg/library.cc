@@ -10,6 +10,7 @@
 #include "media/av/ffmpeg/demuxer.h"
 #include "media/av/ffmpeg/flac.h"
 #include "media/av/ffmpeg/flac_file.h"
+#include "media/av/ffmpeg/parameter_sets.h"
 #include "media/av/ffmpeg/picture_order.h"
 #include "media/av/ffmpeg/pixels.h"
 #include "media/av/ffmpeg/recovery.h"
@@ -51,6 +52,12 @@ class FfmpegInput final : public Input {
     return order_->is_early(demuxer_.packet());
   }
 
+  bool parameter_sets(std::vector<ParameterSet>& sets) const override {
+    return read_parameter_sets(const_cast<Demuxer&>(demuxer_).packet(), demuxer_.parameters(),
+                               demuxer_.is_blank(), sets);
+  }
+  void begin_with(std::vector<ParameterSet> sets) override { begin_with_ = std::move(sets); }
+
   void expect_reorder(int pictures) override { decoder_.expect_reorder(pictures); }
 
   Status send(std::int64_t tag, Wanted wanted) override {
@@ -59,7 +66,12 @@ class FfmpegInput final : public Input {
       if (!opened) return opened;
     }
     if ((demuxer_.packet().flags & AV_PKT_FLAG_DISCARD) != 0) unshown_.push_back(tag);
-    return decoder_.send(demuxer_.packet(), tag, wanted);
+    if (!begin_with_) return decoder_.send(demuxer_.packet(), tag, wanted);
+    const PacketPtr packet =
+        with_parameter_sets(demuxer_.packet(), demuxer_.parameters(), *begin_with_);
+    begin_with_.reset();
+    if (packet == nullptr) return Error(Code::out_of_memory, "no memory to decode");
+    return decoder_.send(*packet, tag, wanted);
   }
   Status drain() override {
     if (!decoder_.is_open()) return {};
@@ -81,6 +93,7 @@ class FfmpegInput final : public Input {
   }
   void flush() override {
     unshown_.clear();
+    begin_with_.reset();
     decoder_.flush();
   }
   std::int64_t damages() const noexcept override { return decoder_.damages(); }
@@ -115,6 +128,7 @@ class FfmpegInput final : public Input {
   Demuxer demuxer_;
   Decoder decoder_;
   std::optional<PictureOrder> order_;
+  std::optional<std::vector<ParameterSet>> begin_with_;
   std::vector<std::int64_t> unshown_;  // tags of packets that an edit list leaves out
 };
 

@@ -38,6 +38,9 @@ bool may_be_kept(const AVCodecParameters& parameters, const InputOptions& option
   switch (parameters.codec_id) {
     case AV_CODEC_ID_H264:
     case AV_CODEC_ID_HEVC:
+      // Parameter sets that only packets carry would not be forgotten.
+      if (parameters.extradata_size == 0) return false;
+      [[fallthrough]];
     case AV_CODEC_ID_VP8:
     case AV_CODEC_ID_VP9:
       return std::int64_t(parameters.width) * parameters.height <= kMostPixels;

@@ -4,8 +4,8 @@
 // A thread keeps one decoder, the tables of one conversion of pixels and one resampler, until it
 // ends. Only decoders that are known to come out of a flush like new ones are kept (AAC's is not:
 // it goes on with its noise; nor MP3's: a first frame that lacks the bytes before it is scaled by
-// what the last file left behind), none that has met damage, and none of pictures larger than
-// 1920 x 1088.
+// what the last file left behind; nor those of H.264 and HEVC without extradata to tell them what
+// holds now), none that has met damage, and none of pictures larger than 1920 x 1088.
 //
 // Thread safety: what is taken belongs to the taker; every function may be called from any thread.
 #pragma once
