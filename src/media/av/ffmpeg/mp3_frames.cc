@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kBlock = 128 * 1024;
 constexpr std::int64_t kDecoderDelay = 528 + 1;
-// Of a header: what FFmpeg wants to be the same in the first frame and the next, else it begins later.
+// Of a header: what FFmpeg wants to be the same in the first frame and the next, else it begins
+// later.
 constexpr std::uint32_t kSame = 0xFFFE0CCF;
 
 std::uint32_t big_endian(const std::uint8_t* four) {
