@@ -63,7 +63,7 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
                 raise ValueError(f"none of its images could be decoded; {sample}: {error}")
             raise ValueError("there is no sample in it")
         console.print(f"Headspace, with a training step of {_STEP * 1e3:.0f} ms ...")
-        found = insight.headspace(done.loader, _step, batches=20, phases=4, warmup=1)
+        found = insight.headspace(done.loader, _step, batches=100, phases=10, warmup=1)
         console.print(f"[bold]{found}[/bold]")
         insight.report(report, done.loader, headspace=found)
         console.print(f"All of it as a page: {report}")
