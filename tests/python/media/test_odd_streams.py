@@ -13,7 +13,7 @@ from penstock import io
 REFRESH = "-c:v libx264 -preset veryfast -pix_fmt yuv420p -x264-params intra-refresh=1:keyint=15"
 
 
-def check(path: Path | str) -> io.Video:
+def check_frames(path: Path | str) -> io.Video:
     """Every index, the whole and a loop are what ffmpeg gives from front to back."""
     expected = decoded(str(path))
     video = io.Video(path)
@@ -29,14 +29,14 @@ def check(path: Path | str) -> io.Video:
 def test_fields_of_mpeg4_do_not_depend_on_where_decoding_began(clips: Clips) -> None:
     how = "-c:v mpeg4 -g 12 -bf 2 -flags +ilme+ildct"
     for form in ("mp4", "avi", "mkv"):
-        check(clips.make(f"fields.{form}", *source(), *how.split()))
+        check_frames(clips.make(f"fields.{form}", *source(), *how.split()))
 
 
 @pytest.mark.parametrize("codec", ["libx264", "flv1"])
 def test_times_of_flv_run_on_where_they_turn_over(codec: str, clips: Clips) -> None:
     made = clips.make(f"{codec}.flv", *source(), "-c:v", codec, "-g", "12", "-pix_fmt", "yuv420p")
     early = ("-itsoffset", "-0.5", "-i", made, "-c", "copy", "-avoid_negative_ts", "disabled")
-    video = check(clips.make(f"early_{codec}.flv", *early))
+    video = check_frames(clips.make(f"early_{codec}.flv", *early))
     assert np.diff(video.times) == pytest.approx(1 / 30, abs=0.002)
 
 
@@ -67,7 +67,7 @@ def test_streams_that_follow_one_another_do_not_mix(late: str, clips: Clips) -> 
     for name, order in (("forth", parts), ("back", parts[::-1])):
         path = clips.folder / f"{name}_{late}.ts"
         path.write_bytes(b"".join(order))
-        assert len(check(path)) == 2 * COUNT
+        assert len(check_frames(path)) == 2 * COUNT
 
 
 @pytest.mark.parametrize("at", [3000, 9000, 15000, 26000])
@@ -75,7 +75,7 @@ def test_what_a_cut_stream_shows_before_it_has_recovered_is_no_frame(at: int, cl
     whole = clips.make("refresh_b.ts", *source(), *f"{REFRESH}:bframes=2".split())
     path = clips.folder / f"cut_{at}.ts"
     path.write_bytes(Path(whole).read_bytes()[at:])
-    assert 10 < len(check(path)) < COUNT - 10
+    assert 10 < len(check_frames(path)) < COUNT - 10
 
 
 def test_messages_before_a_recovery_point_may_hold_any_bytes(clips: Clips) -> None:
@@ -88,7 +88,9 @@ def test_messages_before_a_recovery_point_may_hold_any_bytes(clips: Clips) -> No
     assert len(marked) > len(data)
     Path(raw).write_bytes(marked)
     timed = ("-c", "copy", "-bsf:v", "setts=ts=N*3000")
-    assert 10 < len(check(clips.make("marked.ts", "-r", "30", "-i", raw, *timed))) < COUNT - 10
+    assert (
+        10 < len(check_frames(clips.make("marked.ts", "-r", "30", "-i", raw, *timed))) < COUNT - 10
+    )
 
 
 def _without_reorder(data: bytes) -> bytes:
@@ -133,7 +135,7 @@ def test_a_stream_that_does_not_say_how_far_pictures_change_places(name: str, cl
     told = clips.make(f"told_{name}", "-i", whole, "-c", "copy", *untrue)
     path = clips.folder / name
     path.write_bytes(_without_reorder(Path(told).read_bytes()))
-    assert len(check(path)) == COUNT
+    assert len(check_frames(path)) == COUNT
 
 
 def test_times_of_packets_are_found_out_however_late_pictures_change_places(clips: Clips) -> None:
@@ -142,7 +144,7 @@ def test_times_of_packets_are_found_out_however_late_pictures_change_places(clip
     both = clips.folder / "both.h264"
     both.write_bytes(b"".join(Path(part).read_bytes() for part in parts))
     timed = clips.make("both.mp4", "-i", str(both), "-c", "copy", frames=2 * COUNT)
-    check(clips.make("both.mkv", "-i", timed, "-c", "copy", frames=2 * COUNT))
+    check_frames(clips.make("both.mkv", "-i", timed, "-c", "copy", frames=2 * COUNT))
 
 
 def test_damage_lasts_until_a_recovery_is_complete(clips: Clips) -> None:
@@ -220,7 +222,7 @@ def _unlike(clips: Clips, what: str) -> list[str]:
 @pytest.mark.parametrize("what", OTHERS)
 def test_parameter_sets_change_inside_a_stream(what: str, form: str, clips: Clips) -> None:
     path = _joined(clips, f"{what}.{form}", *_unlike(clips, what))
-    assert len(check(path)) == 2 * COUNT
+    assert len(check_frames(path)) == 2 * COUNT
     expected = decoded(str(path))
     for i in range(0, 2 * COUNT, 5):
         frames = io.sample_video(path, indices=[i])
@@ -234,8 +236,8 @@ def test_parameter_sets_change_inside_a_stream(what: str, form: str, clips: Clip
 
 def test_parameter_sets_return_to_what_they_were(clips: Clips) -> None:
     first, second = _unlike(clips, "dct")
-    assert len(check(_joined(clips, "returns.mp4", first, second, first))) == 3 * COUNT
-    assert len(check(_joined(clips, "returns.mkv", second, first, second))) == 3 * COUNT
+    assert len(check_frames(_joined(clips, "returns.mp4", first, second, first))) == 3 * COUNT
+    assert len(check_frames(_joined(clips, "returns.mkv", second, first, second))) == 3 * COUNT
 
 
 @pytest.mark.parametrize("form", ["mp4", "mkv", "ts"])
@@ -265,7 +267,7 @@ def test_parameter_sets_of_hevc_change_inside_a_stream(clips: Clips) -> None:
     for form in ("mkv", "mp4"):
         path = clips.folder / f"sets.{form}"
         ffmpeg("-r", "25", "-i", str(both), *timed, str(path))
-        assert len(check(path)) == 2 * COUNT
+        assert len(check_frames(path)) == 2 * COUNT
 
 
 def _sets_once(data: bytes) -> bytes:
@@ -365,6 +367,6 @@ def test_a_container_says_in_the_middle_what_holds_from_there_on(clips: Clips) -
     back = clips.make("back.flv", "-i", second, *late)
     path = clips.folder / "headers.flv"
     path.write_bytes(Path(front).read_bytes() + Path(back).read_bytes()[13:])
-    assert len(check(path)) == 2 * COUNT
+    assert len(check_frames(path)) == 2 * COUNT
     for i in range(2 * COUNT - 1, -1, -7):
         assert np.array_equal(io.Video(path)[i], decoded(str(path))[i]), f"frame {i}"
