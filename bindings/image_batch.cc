@@ -79,12 +79,12 @@ std::tuple<nb::object, std::vector<nb::object>> decode_many(
   } else {
     given.emplace(out, finish.type, dims);
   }
-  std::vector<Status> outcomes;
+  std::vector<Status> outcomes(files.size());
   {
     const Released released;
-    outcomes = media::decode_batch(spans, request.options, requests, finish,
-                                   given ? given->data() : made.raw(), threads, request.key,
-                                   position.value_or(0));
+    media::decode_batch(spans, request.options, requests, finish,
+                        given ? given->data() : made.raw(), outcomes, threads, request.key,
+                        position.value_or(0));
   }
   std::vector<nb::object> errors;
   for (const Status& outcome : outcomes) {

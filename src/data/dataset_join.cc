@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/together.h"
 #include "data/cache.h"
 #include "data/dataset_change.h"
 #include "data/dataset_steps.h"
@@ -138,11 +139,7 @@ Result<std::shared_ptr<const data::Bitmap>> Dataset::Plan::look(
   };
   const std::uint64_t parts = (size + kAtOnce - 1) / kAtOnce;
   const auto threads = std::min<std::uint64_t>(parts, std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> helpers;
-    for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-    work();
-  }
+  detail::work_together(std::max<std::uint64_t>(threads, 1) - 1, work);
   if (failure) return *std::move(failure);
   return std::shared_ptr<const data::Bitmap>(
       std::make_shared<data::Bitmap>(std::move(words), size));

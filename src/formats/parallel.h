@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
-#include <system_error>
 #include <thread>
-#include <vector>
+
+#include "core/together.h"
 
 namespace penstock::formats {
 
@@ -21,15 +21,7 @@ inline void for_each_in_parallel(std::size_t count, int threads,
   const auto run = [&] {
     for (std::size_t i; (i = next.fetch_add(1)) < count;) work(i);
   };
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < std::min(wanted, count); ++i) {
-    try {
-      others.emplace_back(run);
-    } catch (const std::system_error&) {
-      break;  // fewer threads than asked for: the ones there are do the work
-    }
-  }
-  run();
+  if (count > 0) detail::work_together(std::min(wanted, count) - 1, run);
 }
 
 }  // namespace penstock::formats

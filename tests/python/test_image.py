@@ -3,7 +3,10 @@
 import io as memory
 import resource
 import struct
+import subprocess
+import sys
 import threading
+import time
 import warnings
 import zlib
 from pathlib import Path
@@ -409,6 +412,25 @@ def test_a_batch_draws_for_each_image_by_its_position() -> None:
         io.decode_image_batch([file], (40, 50), **options)
     with pytest.raises(ValueError, match="position="):
         io.decode_image(file, flip=0.5)
+
+
+def test_batches_in_a_forked_child_and_at_exit() -> None:
+    """The threads that help with batches are kept: not by a child, and the end waits for none."""
+    code = f"""
+import os, penstock.io as io
+file = open({str(FILES / "420.jpg")!r}, "rb").read()
+here = io.decode_image_batch([file] * 16, (8, 8), threads=4)
+child = os.fork()
+there = io.decode_image_batch([file] * 16, (8, 8), threads=4)
+assert (here == there).all()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    print("same")
+"""
+    begun = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "same\n", "")
+    assert time.monotonic() - begun < 30
 
 
 def test_image_and_mask_share_crop_and_flip() -> None:

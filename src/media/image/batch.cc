@@ -4,18 +4,16 @@
 #include <atomic>
 #include <cstring>
 #include <new>
-#include <system_error>
-#include <thread>
 
+#include "core/together.h"
 #include "media/image/slot.h"
 
 namespace penstock::media {
 
-std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptions& options,
-                                 std::span<const CropRequest> requests, const FinishSpec& finish,
-                                 std::byte* slots, int threads, const RandomKey& key,
-                                 std::uint64_t position) {
-  std::vector<Status> outcomes(files.size());
+void decode_batch(std::span<const Bytes> files, const DecodeOptions& options,
+                  std::span<const CropRequest> requests, const FinishSpec& finish, std::byte* slots,
+                  std::span<Status> outcomes, int threads, const RandomKey& key,
+                  std::uint64_t position) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < files.size();) {
@@ -29,17 +27,8 @@ std::vector<Status> decode_batch(std::span<const Bytes> files, const DecodeOptio
       if (!outcomes[i]) std::memset(slot, 0, finish.bytes());
     }
   };
-  const std::size_t helpers =
-      std::min(std::size_t(std::max(threads, 1)), std::max<std::size_t>(files.size(), 1)) - 1;
-  std::vector<std::jthread> pool;
-  try {
-    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
-  } catch (const std::system_error&) {
-    // Fewer threads than asked for: the ones there are do the work.
-  }
-  work();
-  pool.clear();
-  return outcomes;
+  const std::size_t most = std::max<std::size_t>(files.size(), 1);
+  detail::work_together(std::min(std::size_t(std::max(threads, 1)), most) - 1, work);
 }
 
 }  // namespace penstock::media

@@ -4,12 +4,14 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "images.h"
+#include "media/image/batch.h"
 #include "media/image/crop_request.h"
 #include "media/image/crop_resize.h"
 #include "media/image/slot.h"
@@ -17,9 +19,11 @@
 namespace {
 
 thread_local std::int64_t allocations = 0;
+std::atomic<std::int64_t> of_all_threads = 0;
 
 void* counted(std::size_t size, std::size_t alignment) {
   ++allocations;
+  of_all_threads.fetch_add(1, std::memory_order_relaxed);
   return std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
 }
 void* counted_or_throw(std::size_t size, std::size_t alignment) {
@@ -143,6 +147,29 @@ TEST(Allocations, a_warm_thread_fills_slots_without_any) {
       }
     }
   }
+}
+
+// Which helper decodes which picture is chance, so each of them has to see all kinds.
+TEST(Allocations, warm_helpers_fill_batches_without_any) {
+  FinishSpec finish;
+  finish.height = 24, finish.width = 32;
+  const auto file = test::image_file("420.jpg"), other = test::image_file("photo.png");
+  std::vector<media::Bytes> files;
+  for (int i = 0; i < 32; ++i) files.push_back(media::as_bytes(i % 2 == 0 ? file : other));
+  std::vector<media::CropRequest> requests(files.size());
+  for (auto& request : requests) request.size = Size{24, 32};
+  std::vector<std::byte> slots(files.size() * finish.bytes());
+  std::vector<Status> outcomes(files.size());
+  const auto decode = [&] {
+    const std::int64_t before = of_all_threads;
+    media::decode_batch(files, {}, requests, finish, slots.data(), outcomes, 3);
+    return of_all_threads - before;
+  };
+  EXPECT_GT(decode(), 0);  // helpers are started
+  int in_a_row = 0;        // a helper may have had nothing to do at first
+  for (int i = 0; i < 1000 && in_a_row < 20; ++i) in_a_row = decode() == 0 ? in_a_row + 1 : 0;
+  EXPECT_EQ(in_a_row, 20);
+  for (const Status& outcome : outcomes) EXPECT_TRUE(outcome.ok());
 }
 
 // Bytes that malloc has handed out, to anybody.

@@ -195,7 +195,8 @@ TEST(Fused, one_bad_picture_of_a_batch_costs_the_others_nothing) {
   FinishSpec finish;
   finish.height = finish.width = 16;
   std::vector<std::byte> slots(3 * finish.bytes(), std::byte{1});
-  const auto outcomes = media::decode_batch(files, {}, requests, finish, slots.data(), 3);
+  std::vector<Status> outcomes(3);
+  media::decode_batch(files, {}, requests, finish, slots.data(), outcomes, 3);
   EXPECT_TRUE(outcomes[0].ok());
   EXPECT_FALSE(outcomes[1].ok());
   EXPECT_TRUE(outcomes[2].ok());
