@@ -19,6 +19,7 @@ from typing import Any
 from penstock.insight._spread import off_by
 
 _MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most, over all phases
+_LONGEST = 10  # times as many phases as asked for, if they do not suffice
 _QUIET_SHARE = 0.2  # of a core: a loader that uses less rests
 _LONGEST_REST = 2.0  # seconds
 _SHOWS = 0.005  # of a step
@@ -135,15 +136,21 @@ def measure(
     phases: int,
     warmup: int,
     caches: int,
+    enough: Callable[[list[Phase]], bool] = lambda done: True,
 ) -> list[Phase]:
-    """Phases on real and on cached batches, alternating, with about `count` real steps in all."""
+    """Phases on real and on cached batches, alternating, with about `count` real steps in all; then
+    more, up to ten times as many, until it is `enough`."""
     kept = [batches.next()[0] for _ in range(caches)]
     for i in range(warmup):
         step(kept[i % caches])
     size = max(count // phases, 2)
     done: list[Phase] = []
     may_take = _MOST_TAKEN
-    for _ in range(phases):
+    for pair in range(_LONGEST * phases):
+        if pair >= phases:
+            if enough(done):
+                break
+            may_take += _MOST_TAKEN // phases
         usual = _usual(step, kept)
         may_take -= _empty(batches, usual, may_take)
         for _ in range(2):  # the first ones find the queues empty

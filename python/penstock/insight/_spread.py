@@ -1,4 +1,4 @@
-"""What a share may be off by, from few phases: Student's t, because they are few."""
+"""What a share may be off by: Student's t over few phases, ranks over many."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Of 1, 2, ... degrees of freedom: 95% of all values are within so many standard errors.
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 _MEDIAN = 1.1  # the median of shares is off by so much more than their mean
+_MANY = 10  # phases, so that their ranks tell: 95% needs six, and fewer than ten say little
 _UNSEEN = 0.05  # what phases are taken to differ by, one standard deviation, if there is only one
 
 
@@ -28,13 +29,26 @@ def off_by(values: Sequence[float]) -> float:
     return _MEDIAN * student(count - 1) * statistics.stdev(values) / math.sqrt(count)
 
 
+def off_by_rank(values: Sequence[float]) -> float:
+    """The same of many values, and however far off a few of them are: half of the interval between
+    two of them, by rank, in which the middle is (95%)."""
+    count = len(values)
+    below, rank = 0.0, 0
+    while below + math.comb(count, rank) * 0.5**count <= 0.025:
+        below += math.comb(count, rank) * 0.5**count
+        rank += 1
+    ordered = sorted(values)
+    return (ordered[count - max(rank, 1)] - ordered[max(rank, 1) - 1]) / 2
+
+
 def uncertainty(real: Sequence[Phase], cached: Sequence[Phase]) -> float:
     """What the share of a loader may be off by (95%).
 
     Phases differ more than their steps tell: the machine has its moods, and a mood lasts. So it is
     taken from how far the pairs of a real and a cached phase agree, which a steady drift does not
-    change. Two pairs say little of that, and the four phases more. One pair says nothing: phases
-    are then taken to differ as on a machine with other things to do. Steps set the lower bound.
+    change. Of many pairs, a few from spells in which other programs had the machine do not matter.
+    Two pairs say little of that, and the four phases more. One pair says nothing: phases are then
+    taken to differ as on a machine with other things to do. Steps set the lower bound for few.
     """
     share = 1 - statistics.median(one.seconds for one in cached) / statistics.median(
         one.seconds for one in real
@@ -47,7 +61,7 @@ def uncertainty(real: Sequence[Phase], cached: Sequence[Phase]) -> float:
         spread = left * math.hypot(_relative(real), _relative(cached))
         return max(_MEDIAN * student(2) * spread / math.sqrt(2), of_steps)
     pairs = [1 - two.seconds / one.seconds for one, two in zip(real, cached, strict=True)]
-    return max(off_by(pairs), of_steps)
+    return off_by_rank(pairs) if len(pairs) >= _MANY else max(off_by(pairs), of_steps)
 
 
 def _relative(phases: Sequence[Phase]) -> float:

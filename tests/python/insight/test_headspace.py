@@ -10,7 +10,7 @@ import penstock as ps
 import pytest
 from penstock import io
 from penstock.dataloader import DataLoader
-from penstock.insight import Headspace, headspace
+from penstock.insight import Headspace, _measure, headspace
 from penstock.insight._headspace import _conclude
 from penstock.insight._measure import Endless, Phase
 from penstock.pipeline import PipelineBuilder
@@ -113,6 +113,39 @@ def test_the_share_is_within_the_uncertainty_19_times_of_20(between, count, size
         assert within < 0.985  # and no wider than that takes
         widest = 0.02 + 2 * between  # half of them
         assert sorted(found.uncertainty for found in runs)[300] < widest
+
+
+def test_few_of_many_phases_may_be_far_off():
+    rng = np.random.default_rng(5)
+    runs = []
+    for _ in range(300):
+        done = simulated(rng, 0.3, 20, 10, 0.01)
+        for spoilt in rng.choice(40, 4, replace=False):
+            done[spoilt].steps = [2 * seconds for seconds in done[spoilt].steps]
+        runs.append(_conclude(done, None))
+    assert sum(abs(found.share - 0.3) <= found.uncertainty for found in runs) > 0.93 * len(runs)
+    assert sorted(found.uncertainty for found in runs)[150] < 0.015
+
+
+@pytest.mark.parametrize("between", [0.02, 0.05])
+def test_it_goes_on_until_the_share_is_known(between, monkeypatch):
+    """Phases come out of a simulation: all of headspace() but the clock is real."""
+    counts, right = [], 0
+    for run in range(100):
+        rng = np.random.default_rng(run)
+        ready = iter(simulated(rng, 0.3, 50, 10, between))
+        monkeypatch.setattr(_measure, "_run", lambda *_, ready=ready, **__: next(ready))
+        monkeypatch.setattr(_measure, "_rest", lambda usual: None)
+        found = headspace(range(10), lambda batch: None, 20, 0, phases=5, within=0.025)
+        counts.append(len(found.phases) // 2)
+        right += abs(found.share - 0.3) <= 0.025
+        assert found.uncertainty <= 0.0251 or counts[-1] == 50
+    assert right > 90
+    assert min(counts) >= 5
+    assert 5 < sorted(counts)[50] <= 50
+    for within in (0, 1, -0.1):
+        with pytest.raises(ValueError, match="within is"):
+            headspace(range(10), lambda batch: None, within=within)
 
 
 @pytest.mark.parametrize("between", [0.0, 0.02, 0.04])
