@@ -6,9 +6,9 @@ The loader is a thread that keeps a few batches ready. Both sleep, or both use t
 GIL; on one core and on two. Times of work are CPU times, so that other programs slow down what is
 done with and without the loader alike. Prints a Markdown table.
 
-The truth is given twice: as arithmetic has it, and by a stopwatch, as the middle of plain loops with
-and without the loader. They differ where a core is not a whole one: on a virtual machine whose host
-takes more time away from two busy cores than from one, a loader on the other core does cost.
+The truth is given twice: as arithmetic has it, and by a stopwatch, as the middle of plain loops
+with and without the loader. They differ where a core is not a whole one: on a virtual machine whose
+host takes more time away from two busy cores than from one, a loader on the other core does cost.
 """
 
 import argparse

@@ -10,6 +10,7 @@ Run it: python examples/python/cloud_flow.py
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -27,8 +28,9 @@ def picture(number: int) -> np.ndarray:
 
 
 class Store(BaseHTTPRequestHandler):
-    """Serves /<number>.png."""
+    """Serves /<number>.png, each after a wait, as a store that is far away."""
 
+    wait = 0.0
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -37,6 +39,7 @@ class Store(BaseHTTPRequestHandler):
         if not number.isdigit():
             self.send_error(404)
             return
+        time.sleep(self.wait)
         body = encode_image(picture(int(number)), "png")
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -92,14 +95,17 @@ def collate(samples: list[tuple[str, np.ndarray]]) -> tuple[list[str], np.ndarra
     return list(urls), np.stack(pictures)
 
 
-def make_pipeline(urls: list[str], batch_size: int) -> Pipeline:
+def make_pipeline(
+    urls: list[str], batch_size: int, group: int = 8, downloads: int = 4, decoders: int = 2
+) -> Pipeline:
+    """Groups of so many URLs, so many groups and pictures at a time."""
     return (
         PipelineBuilder()
         .add_source(urls)
-        .aggregate(8)
-        .pipe(download, concurrency=4)
+        .aggregate(group)
+        .pipe(download, concurrency=downloads)
         .disaggregate()
-        .pipe(decode, concurrency=2)
+        .pipe(decode, concurrency=decoders)
         .aggregate(batch_size)
         .pipe(collate)
         .add_sink(3)

@@ -11,8 +11,8 @@ import pytest
 COURSE = Path(__file__).resolve().parents[2] / "examples" / "data-pipelines"
 
 
-def run(name: str) -> str:
-    program = COURSE / name / "run.py"
+def run(name: str, file: str = "run.py") -> str:
+    program = COURSE / name / file
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, str(program), "--small"],
@@ -42,10 +42,22 @@ def test_distributed() -> None:
     assert "60 of 60 samples received" in run("03-distributed-loading")
 
 
+def test_what_ranks_and_tokens_buy() -> None:
+    output = run("03-distributed-loading", "measure.py")
+    assert "| 2 ranks, 1 thread each |" in output
+    assert "| 64 images |" in output
+
+
 def test_streams() -> None:
     output = run("04-streaming-data")
     assert "| mixed 3 to 1" in output
     assert "those of a run that was not stopped" in output
+
+
+def test_what_requests_in_flight_buy() -> None:
+    output = run("04-streaming-data", "measure.py")
+    for name in ("a request at a time", "loader, 8 threads", "uneven steps, `prefetch=8`"):
+        assert f"| {name} |" in output
 
 
 def test_training() -> None:
@@ -53,9 +65,22 @@ def test_training() -> None:
     assert "the same: True" in run("05-training-that-resumes")
 
 
+def test_what_the_loader_of_a_training_buys() -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    output = run("05-training-that-resumes", "measure.py")
+    for name in ("torch `DataLoader`, 2 processes", "native, 2 threads"):
+        assert f"| {name} |" in output
+
+
+def test_what_the_choices_of_the_cloud_flow_buy() -> None:
+    output = run("../python", "measure.py")
+    assert "| 4 downloads at a time, groups of 8 |" in output
+
+
 def test_text() -> None:
     output = run("06-text")
     assert "| split, 2 threads" in output
+    assert "| split, long texts, 2 processes" in output
     assert "| windows of a token file" in output
 
 
@@ -71,6 +96,16 @@ def test_every_example_has_a_page() -> None:
         if folder.is_dir() and folder.name[0].isdigit():
             assert (folder / "README.md").is_file()
             assert folder.name in listed
+
+
+MEASURED = sorted(page for page in COURSE.parent.rglob("README.md") if page.parent.name[0] in "0cp")
+
+
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.parent.name)
+def test_every_page_has_a_measured_table_and_says_how_it_was_made(page: Path) -> None:
+    text = page.read_text()
+    assert "/s" in text
+    assert "Ratios matter more" in " ".join(text.split())
 
 
 def imported(program: Path) -> set[str]:

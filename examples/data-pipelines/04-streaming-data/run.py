@@ -58,18 +58,26 @@ def main() -> None:
         resampled = common.sample(weights=weights, n=100_000, seed=1)
         mixed = ps.mix([endless, rare.shuffle(seed=1).repeat()], weights=[3, 1], seed=2)
 
-        table = Table("samples")
-        table.row("endless, shuffled, 1 thread", lambda: read(endless, batches, threads=1))
-        table.row("endless, shuffled, 8 threads", lambda: read(endless, batches, threads=8))
         windowed = common.shuffle(seed=0, window=64).repeat()
-        table.row("shuffled in windows of 64", lambda: read(windowed, batches, threads=8))
-        table.row("resampled by weight", lambda: read(resampled, batches, threads=8))
-        table.row("mixed 3 to 1", lambda: read(mixed, batches, threads=8))
-        cached = common.cache(memory="100MB").shuffle(seed=0).repeat()
-        # Longer than the others: batches far ahead are asked for before the first pass is kept.
-        table.row("kept in memory, 12 passes", lambda: read(cached, 5 * batches, threads=8))
         address_of_one = f"{address}/rare-0.tar"
-        table.row("one shard, forward only", lambda: sum(1 for _ in io.iter_tar(address_of_one)))
+
+        def twelve_passes() -> int:
+            # Longer than the others: batches far ahead are asked for before the first pass is kept.
+            kept = common.cache(memory="100MB").shuffle(seed=0).repeat()
+            return read(kept, 5 * batches, threads=8)
+
+        Table("samples").rows(
+            {
+                "endless, shuffled, 1 thread": lambda: read(endless, batches, threads=1),
+                "endless, shuffled, 8 threads": lambda: read(endless, batches, threads=8),
+                "shuffled in windows of 64": lambda: read(windowed, batches, threads=8),
+                "resampled by weight": lambda: read(resampled, batches, threads=8),
+                "mixed 3 to 1": lambda: read(mixed, batches, threads=8),
+                "kept in memory, 12 passes": twelve_passes,
+                "one shard, forward only": lambda: sum(1 for _ in io.iter_tar(address_of_one)),
+            },
+            1 if small else 3,
+        )
 
         found = classes(resampled, batches)
         share = found[0] / found.total()

@@ -2,14 +2,15 @@
 
 import http.server
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """The address under which the files of the folder can be had."""
+def serve(folder: Path, wait: float = 0.0) -> Iterator[str]:
+    """The address under which the files of the folder can be had; each answer takes `wait` more."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -22,18 +23,20 @@ def serve(folder: Path) -> Iterator[str]:
             self.answer(True)
 
         def answer(self, with_body: bool) -> None:
+            time.sleep(wait)
             path = folder / Path(self.path).name
             if not path.is_file():
                 self.reply(404, b"")
                 return
-            body = path.read_bytes()
             wanted = self.headers.get("Range", "").removeprefix("bytes=")
             if not wanted:
-                self.reply(200, body, with_body=with_body)
+                self.reply(200, path.read_bytes(), with_body=with_body)
                 return
             first, _, last = wanted.partition("-")
-            part = body[int(first) : int(last) + 1 if last else None]
-            where = f"bytes {first}-{int(first) + len(part) - 1}/{len(body)}"
+            with path.open("rb") as file:
+                file.seek(int(first))
+                part = file.read(int(last) + 1 - int(first) if last else -1)
+            where = f"bytes {first}-{int(first) + len(part) - 1}/{path.stat().st_size}"
             self.reply(206, part, where, with_body)
 
         def reply(self, code: int, body: bytes, where: str = "", with_body: bool = True) -> None:
