@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +36,7 @@ def load_npy(src: str | os.PathLike[str] | Any, *, mmap: bool = False) -> np.nda
     array([[0, 1, 2],
            [3, 4, 5]])
     """
-    array: np.ndarray[Any, Any] = _array(_core.load_npy(_source(src), mmap))
+    array: np.ndarray[Any, Any] = _array(_core.load_npy(_source(src), mmap), _named(src))
     return array
 
 
@@ -57,31 +58,48 @@ def load_npz(
     {'x': array([0, 1, 2]), 'y': array([1., 1.])}
     """
     wanted = None if names is None else list(names)
-    return {name: _array(value) for name, value in _core.load_npz(_source(src), wanted)}
+    where = _named(src)
+    return {
+        name: _array(value, f"{where}, member {name}" if where else f"member {name}")
+        for name, value in _core.load_npz(_source(src), wanted)
+    }
+
+
+def _named(src: Any) -> str:
+    """For messages: a file's name; nothing for bytes."""
+    return f"file {os.fspath(src)}" if isinstance(src, str | os.PathLike) else ""
 
 
 def _source(src: Any) -> Any:
     return os.fspath(src) if isinstance(src, os.PathLike) else src
 
 
-def _array(made: Any) -> Any:
+def _array(made: Any, where: str) -> Any:
     """What the native part could not make an array of: types that only NumPy knows."""
     if type(made) is not tuple:
         return made
     data, descr, fortran, shape = made
+    place = f" ({where})" if where else ""
     try:
         dtype = np.lib.format.descr_to_dtype(ast.literal_eval(descr) if descr[0] == "[" else descr)
     except (SyntaxError, TypeError, ValueError) as e:
-        raise ValueError(f"not a .npy array: its dtype {descr} cannot be read") from e
+        raise ValueError(f"not a .npy array: its dtype {descr} cannot be read{place}") from e
     if dtype.hasobject:
-        raise NotImplementedError("this .npy array holds Python objects: save numbers instead")
-    count = int(np.prod(shape, dtype=np.int64))
+        raise NotImplementedError(
+            f"this .npy array holds Python objects: save numbers instead{place}"
+        )
+    count = math.prod(shape)
     if count * dtype.itemsize > len(data):
-        raise ValueError("not a .npy array: it has fewer elements than its shape; was it cut off?")
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype)
-    flat = np.asarray(data)[: count * dtype.itemsize].view(dtype)
-    return flat.reshape(shape, order="F" if fortran else "C")
+        raise ValueError(
+            f"not a .npy array: it has fewer elements than its shape; was it cut off?{place}"
+        )
+    try:
+        if dtype.itemsize == 0:
+            return np.ndarray(shape, dtype)
+        flat = np.asarray(data)[: count * dtype.itemsize].view(dtype)
+        return flat.reshape(shape, order="F" if fortran else "C")
+    except (ValueError, TypeError, MemoryError) as e:
+        raise ValueError(f"not a .npy array: {descr} of shape {shape}: {e}{place}") from e
 
 
 class Rows(Sequence[Any]):
@@ -92,6 +110,8 @@ class Rows(Sequence[Any]):
         self._window, self._stride = window, stride
         array = load_npy(path, mmap=True)
         self._count, self._shape, self._dtype = len(array), array.shape[1:], array.dtype
+        if self._dtype.itemsize == 0:
+            raise NotImplementedError(f"{path}: elements of type {self._dtype} have no bytes")
         self._rows = _core.NpyRows(path, array.dtype.itemsize)
 
     def __len__(self) -> int:

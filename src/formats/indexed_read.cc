@@ -90,8 +90,9 @@ Status IndexedRecords::verify(const Found& found, const Index::Part& part, std::
   }
   if (!sound) {
     return located(Error(Code::corrupt,
-                         "the checksum of this record is wrong: its bytes were "
-                         "changed after it was written"),
+                         "the checksum of this record is wrong: its bytes were changed after it "
+                         "was written, or the index is another file's (make it anew with: "
+                         "penstock index --refresh)"),
                    found)
         .at_offset(std::int64_t(part.offset));
   }

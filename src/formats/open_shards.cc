@@ -79,7 +79,7 @@ Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string
       outcomes[i] = std::move(index).error();
       return;
     }
-    if (fits && !made && !index->has_hashes()) outcomes[i] = check_fit(path, *index, fits);
+    if (fits && !made) outcomes[i] = check_fit(path, *index, fits);
     shards[i] = {path, *stamp, *std::move(index)};
   });
   for (const Status& outcome : outcomes) {

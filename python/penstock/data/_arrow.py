@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from penstock import _core
@@ -102,7 +103,7 @@ class ParquetReader:
         import pyarrow.dataset
         from pyarrow.fs import LocalFileSystem
 
-        with _naming(self.name):
+        with _naming(self.name), _using_filter():
             system = None if self._place.remote else LocalFileSystem()
             made = pyarrow.dataset.ParquetFileFormat().make_fragment(self._place.open(), system)
             return [group.id for group in made.subset(expression).row_groups]
@@ -195,13 +196,24 @@ def _filtered(file: Reader, number: int, expression: Any) -> Iterator[tuple[int,
     with _naming(file.name):
         table = file.read(number, names)
         rows = table.num_rows
-        table = table.append_column("__row", pa.array(np.arange(rows, dtype="u4")))
-        try:
-            kept = table.filter(expression).column("__row").to_numpy()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
-            raise PlanError(f"open: the filter cannot be used: {error}") from None
+        number_of = "__row"
+        while number_of in file.schema.names:
+            number_of += "_"
+        table = table.append_column(number_of, pa.array(np.arange(rows, dtype="u4")))
+        with _using_filter():
+            kept = table.filter(expression).column(number_of).to_numpy()
     if len(kept):
         yield number, rows, b"" if len(kept) == rows else kept.tobytes()
+
+
+@contextmanager
+def _using_filter() -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
+        raise PlanError(f"open: the filter cannot be used: {error}") from None
 
 
 def _names(expression: Any, name: str) -> bool:

@@ -23,10 +23,11 @@ class Columns:
         casts: Mapping[str, str],
         nulls: Mapping[str, Any],
     ) -> None:
-        there = dict(_flat(file.schema))
-        twice = [name for name in file.schema.names if file.schema.names.count(name) > 1]
-        if twice:
-            raise ValueError(f"{file.name}: there are two columns '{twice[0]}'")
+        there: dict[str, Any] = {}
+        for name, kind in _flat(file.schema):
+            if name in there:
+                raise ValueError(f"{file.name}: there are two columns '{name}'")
+            there[name] = kind
         names = _parts(fields, there) or list(there)
         for name in [*names, *nulls]:
             if name not in there:
@@ -73,8 +74,10 @@ class Columns:
         import pyarrow as pa
 
         wanted = self._wanted[name]
-        if name in self._nulls and column.null_count:
-            column = pa.compute.coalesce(column, pa.scalar(self._nulls[name], column.type))
+        if _tensor(column.type) is not None:
+            column = pa.chunked_array([_unfold(one) for one in column.chunks], wanted)
+        if name in self._nulls:
+            column = _filled(column, self._nulls[name])
         if name in self.values:
             packed = (None if one is None else marshal.dumps(one) for one in column.to_pylist())
             return pa.array(packed, pa.large_binary())
@@ -83,6 +86,64 @@ class Columns:
         if column.num_chunks == 1:
             return column.chunk(0)
         return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], wanted)
+
+
+def _filled(column: Any, value: Any) -> Any:
+    """Without nulls: a list stands for rows that are missing, else the value for what is missing
+    inside of them."""
+    import pyarrow as pa
+
+    if not _is_nested(column.type) or isinstance(value, list | tuple | dict):
+        if not column.null_count:
+            return column
+        return pa.compute.coalesce(column, pa.scalar(value, column.type))
+    if not any(_has_gaps(chunk) for chunk in column.chunks):
+        return column
+
+    def fill(one: Any) -> Any:
+        return (
+            [fill(part) for part in one] if isinstance(one, list) else value if one is None else one
+        )
+
+    rows = [None if row is None else fill(row) for row in column.to_pylist()]
+    return pa.chunked_array([pa.array(rows, column.type)])
+
+
+def _has_gaps(array: Any) -> bool:
+    """Is something missing inside of lists?"""
+    inside = array.flatten() if hasattr(array, "flatten") and _is_nested(array.type) else None
+    if inside is None or isinstance(inside, list):
+        return False
+    return bool(inside.null_count) or _has_gaps(inside)
+
+
+def _tensor(kind: Any) -> Any:
+    """Lists in lists in the place of Arrow's tensors of a fixed shape; None: it is none."""
+    import pyarrow as pa
+
+    if not isinstance(kind, pa.FixedShapeTensorType):
+        return None
+    if kind.permutation is not None and list(kind.permutation) != sorted(kind.permutation):
+        raise NotImplementedError(
+            "Arrow tensors whose dimensions are permuted are not read: write them in the order in "
+            "which they lie in memory"
+        )
+    inner = kind.value_type
+    for extent in reversed(kind.shape):
+        inner = pa.list_(inner, extent)
+    return inner
+
+
+def _unfold(array: Any) -> Any:
+    """Arrow's tensors as lists in lists, without a copy."""
+    import pyarrow as pa
+
+    rows, size = array.storage, array.storage.type.list_size
+    made = rows.values.slice(rows.offset * size, len(rows) * size)
+    for extent in reversed(array.type.shape[1:]):
+        made = pa.FixedSizeListArray.from_arrays(made, extent)
+    mask = rows.is_null() if rows.null_count else None
+    return pa.FixedSizeListArray.from_arrays(made, array.type.shape[0], mask=mask)
 
 
 def unpacker(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -163,7 +224,7 @@ def _target(file: Reader, name: str, kind: Any, casts: Mapping[str, str]) -> Any
                 f"open: column '{name}' as {casts[name]!r}: no such type; give \"int64\", "
                 '"float32", "string", ...'
             ) from None
-    kind = getattr(kind, "storage_type", kind)  # of an extension type
+    kind = _tensor(kind) or getattr(kind, "storage_type", kind)  # of an extension type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.null(): pa.string()}

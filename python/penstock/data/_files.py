@@ -66,12 +66,8 @@ def open_files(
         return _open_tfrecord(names, fields, checksums, verify, mmap, max_member)
     if format == "npy":
         return _open_npy(names, window, stride)
-    if window and format != "npz":
-        raise PlanError(f"open: windows are for arrays and tokens, not for {format}")
     if format == "npz" and len(names) > 1:
         raise PlanError("open: open one .npz file at a time, and concatenate the datasets")
-    if isinstance(fields, Mapping):
-        raise PlanError(f"open: fields of a {format} have names only: give a list")
     wanted = tuple(fields or ())
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
         _no_map(mmap)
@@ -158,7 +154,9 @@ def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
 
 def _specs(names: tuple[str, ...], fields: _Fields, max_member: int) -> list[tuple[str, str]]:
     if isinstance(fields, Mapping):
-        return list(fields.items())
+        specs = list(fields.items())
+        _core.RowPlan().example(specs)  # what cannot be understood is said here
+        return specs
     known = first_specs(list(names), max_member=max_member)
     if fields is None:
         return known

@@ -10,7 +10,7 @@ from typing import Any
 from penstock import _core
 from penstock.data import _arrow
 from penstock.data._arrow_columns import Columns
-from penstock.data._plan import Leaf, OpenTables, PlanError, Step, TableRows, TableValues
+from penstock.data._plan import Leaf, OpenTables, Step, TableRows, TableValues
 
 
 def open_tables(
@@ -115,13 +115,3 @@ class Table:
         """The columns of a group of rows, as capsules. Called by native threads."""
         file, number = self._groups[group]
         return self._schema.export(self._files[file].read(number, self._schema.needed))
-
-
-def checked(filter: Any, nulls: Any, format: str) -> None:
-    """These arguments are for tables only."""
-    for name, value in (("filter", filter), ("nulls", nulls)):
-        if value is not None and format not in ("parquet", "arrow"):
-            raise PlanError(
-                f"open: {name}= is for Parquet and Arrow files, not for {format}"
-                + ("; datasets have a filter() of their own" if name == "filter" else "")
-            )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock._npy import load_npy
 from penstock.data._plan import Leaf, PlanError, Tokens, WidenTokens
+from penstock.data._remote_file import is_url
 
 _DTYPES = ("uint16", "uint32", "int32")
 _CHUNK = 1 << 24  # tokens looked at together
@@ -54,11 +55,41 @@ def _starts(names: Sequence[str], dtype: str, documents: Any) -> list[NDArray[np
             "with an array for each file"
         )
     loaded = (load_npy(one) if isinstance(one, str | os.PathLike) else one for one in documents)
-    return [np.asarray(one, np.uint64) for one in loaded]
+    return [_index(np.asarray(one), name) for one, name in zip(loaded, names, strict=True)]
+
+
+def _index(starts: NDArray[Any], name: str) -> NDArray[np.uint64]:
+    """What a user gives as the tokens at which documents of a file begin."""
+    if starts.ndim != 1 or (starts.size > 0 and starts.dtype.kind not in "iu"):
+        raise PlanError(
+            f"open: documents of {name}: the tokens at which they begin are whole numbers in one "
+            f"dimension, not {starts.dtype} in {starts.ndim}"
+        )
+    if starts.size == 0 and _size(name) > 0:
+        raise PlanError(
+            f"open: documents of {name}: there are tokens in the file, but no document; the first "
+            "one begins at 0"
+        )
+    if starts.size > 0 and starts.min() < 0:
+        raise PlanError(f"open: documents of {name}: one begins at token {starts.min()}")
+    return starts.astype(np.uint64)
+
+
+def _size(name: str) -> int:
+    """In bytes; 1 where it is not known yet."""
+    return 1 if is_url(name) else os.path.getsize(name)
 
 
 def _after(name: str, dtype: str, end: int) -> NDArray[np.uint64]:
     """Documents begin at 0 and behind each token `end`, but for the last."""
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if not lowest <= end <= highest:
+        raise PlanError(f"open: documents is {end}, which no token of {dtype} is")
+    if is_url(name):
+        raise PlanError(
+            f"open: {name} would have to be read as a whole to find the documents in it: give the "
+            "tokens at which they begin, documents=[...]"
+        )
     if os.path.getsize(name) < np.dtype(dtype).itemsize:
         return np.zeros(0, np.uint64)
     tokens = np.memmap(name, dtype, "r")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from penstock.data._applies import check_arguments
 from penstock.data._arrays import checked_window, open_arrays, open_npz, rows_of
 from penstock.data._checks import checked_seed
 from penstock.data._files import format_of, no_images, open_files
@@ -22,7 +23,6 @@ from penstock.data._plan import (
 )
 from penstock.data._remote_file import is_url
 from penstock.data._sizes import parse_bytes
-from penstock.data._tables import checked as checked_table
 from penstock.data._tables import open_tables
 from penstock.data._tokens import open_tokens
 from penstock.data.dataset import Dataset
@@ -102,18 +102,24 @@ def open(
         raise PlanError(f"open: {source!r} is not a name, a pattern or a list of them") from None
     if not names:
         raise PlanError("open: give at least one name")
+    format = format or format_of(names)
+    given = {
+        "checksums": checksums is not False,
+        "mmap": mmap is not False,
+        "window": window is not None,
+        "documents": documents is not None,
+        "dtype": dtype != "uint16",
+        "pad": pad != 0,
+        "filter": filter is not None,
+        "nulls": nulls is not None,
+    }
+    check_arguments(format, fields, [name for name, said in given.items() if said])
     if format == "tokens":
         made = Dataset(*open_tokens(names, dtype, window, stride, documents, pad))
         made._order()  # what cannot be read is said here
         return made
-    if documents is not None:
-        raise PlanError('open: documents are for format="tokens"')
     checked_window(window, stride)
-    format = format or format_of(names)
-    checked_table(filter, nulls, format)
     if format in ("parquet", "arrow"):
-        if window is not None:
-            raise PlanError("open: windows are for arrays and tokens, not for tables")
         cache = parse_bytes(chunk_cache, "chunk_cache")
         leaf, steps, opened = open_tables(names, format, fields, filter, nulls, verify, cache)
         made = Dataset(leaf, steps)

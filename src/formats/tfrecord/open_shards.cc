@@ -19,6 +19,25 @@ Status check_start(std::span<const std::byte> start) {
                "and a global shuffle unpack it");
 }
 
+// Looks at the headers of the last record and, where that costs little, of some before it.
+Result<bool> fits(const storage::Source& file, const Index& index) {
+  constexpr std::uint64_t kSome = 8;
+  const std::uint64_t count = index.records();
+  const std::uint64_t some = std::min(count, storage::is_url(file.name()) ? 1 : kSome);
+  for (std::uint64_t k = 1; k <= some; ++k) {
+    const std::uint64_t i = k == some ? count - 1 : (count / some) * (k - 1);
+    Index::Entry entry;
+    Index::Part part;
+    if (index.bad(i) != nullptr || !index.entry(i, entry) || entry.count == 0) continue;
+    if (!index.part(i, entry.first, part) || part.offset < kHeaderBytes) return false;
+    std::array<std::byte, kHeaderBytes> header;
+    Status status = file.read(part.offset - kHeaderBytes, header);
+    if (!status) return std::move(status).error();
+    if (length_of(header.data()) != part.size) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Error error_of(Trouble trouble, std::uint64_t offset, std::uint64_t lost, std::string_view record,
@@ -71,7 +90,7 @@ Result<std::shared_ptr<const Records>> open_shards(const std::vector<std::string
     traits.trailer = kFooterBytes;
     traits.check = is_sound;
   }
-  return formats::open_shards(paths, options, check_start, make_index, traits);
+  return formats::open_shards(paths, options, check_start, make_index, traits, fits);
 }
 
 }  // namespace penstock::formats::tfrecord

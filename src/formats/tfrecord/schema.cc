@@ -85,8 +85,13 @@ Result<FeatureSpec> parse_spec(std::string name, std::string_view text) {
     }
     rest.remove_prefix(close + 1);
   }
-  for (std::size_t d = 1; d < extents.size(); ++d) {
-    if (extents[d] < 0) return not_understood(spec.name, text, "may be open in front only");
+  std::int64_t values = 1;
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    if (extents[d] < 0 && d > 0)
+      return not_understood(spec.name, text, "may be open in front only");
+    if (extents[d] > 0 && __builtin_mul_overflow(values, extents[d], &values)) {
+      return not_understood(spec.name, text, "has more values than there can be");
+    }
   }
   spec.shape = Dims(std::span<const std::int64_t>(extents));
   if (!spec.shape->valid()) return not_understood(spec.name, text, "has too many dimensions");

@@ -73,7 +73,9 @@ void Windows::add(const Stretch& stretch) {
   std::uint64_t count = 0;
   if (stretch.size >= window) {
     const std::uint64_t behind = stretch.size - window;  // of the first window
-    count = 1 + (by_document() ? (behind + stride - 1) / stride : behind / stride);
+    count = 1 + behind / stride;
+    // A document's tokens are all in a window, unless the stride leaves some out.
+    if (by_document() && behind % stride != 0 && count <= (stretch.size - 1) / stride) ++count;
   } else if (by_document() && stretch.size > 0) {
     count = 1;
   }

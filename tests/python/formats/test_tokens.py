@@ -123,7 +123,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         ps.open(path, format="tokens", window=4, dtype="float32")
     with pytest.raises(ps.PlanError, match="stride"):
         ps.open(path, format="tokens", window=4, stride=0)
-    with pytest.raises(ps.PlanError, match="windows are for arrays and tokens"):
+    with pytest.raises(ps.PlanError, match="window= is for arrays and tokens"):
         ps.open(tmp_path, window=4)
     (tmp_path / "odd.bin").write_bytes(b"abc")
     with pytest.raises(ValueError, match=r"3 bytes.*odd\.bin"):

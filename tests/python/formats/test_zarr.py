@@ -554,7 +554,7 @@ def test_what_is_not_read_says_so(tmp_path: Path) -> None:
         ps.open(tmp_path / "s.zarr")
     with pytest.raises(FileNotFoundError):
         ps.open(tmp_path / "none.zarr")
-    with pytest.raises(ValueError, match="windows are for arrays"):
+    with pytest.raises(ValueError, match="window= is for arrays"):
         ps.open(tmp_path, format="folder", window=3)
     with pytest.raises(ValueError, match="no rows"):
         ps.open(write(tmp_path / "0.zarr", np.array(3)))

@@ -1,6 +1,7 @@
 // JSON of Zarr's metadata: lookups that answer with nothing instead of throwing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,7 +19,28 @@ inline Error bad_metadata(const std::string& what) {
   return Error(Code::corrupt, "the Zarr metadata is damaged: " + what);
 }
 
+// Brackets within brackets, at most: what goes down into them must not run out of stack.
+inline int depth_of(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      in_text = !in_text;
+    } else if (in_text) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
 inline Result<Json> parse_json(std::string_view text) {
+  constexpr int kDeepest = 64;
+  if (depth_of(text) > kDeepest) return bad_metadata("it is nested too deeply");
   Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (json.is_discarded() || !json.is_object()) return bad_metadata("it is not a JSON object");
   return json;

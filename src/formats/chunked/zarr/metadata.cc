@@ -1,6 +1,7 @@
 #include "formats/chunked/zarr/metadata.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "formats/chunked/zarr/json.h"
@@ -12,6 +13,8 @@ namespace {
 using chunked::Chain;
 using chunked::CodecPtr;
 using chunked::Extents;
+
+constexpr std::uint64_t kMostInShard = std::uint64_t(1) << 32;  // chunks
 
 Error unknown_codec(const std::string& name) {
   return Error(Code::unsupported,
@@ -81,10 +84,15 @@ Status read_sharding(const Json& options, Metadata& into, bool& big_endian, std:
   const std::optional<Extents> part = numbers(member(options, "chunk_shape"));
   Sharding sharding;
   sharding.shard = into.array.chunk;
+  std::uint64_t count = 1;
   if (!part || part->size() != sharding.shard.size()) return bad_metadata("its sharding is wrong");
   for (std::size_t d = 0; d < part->size(); ++d) {
     if ((*part)[d] == 0 || sharding.shard[d] % (*part)[d] != 0) {
       return bad_metadata("its shards are not a whole number of chunks");
+    }
+    if (__builtin_mul_overflow(count, sharding.shard[d] / (*part)[d], &count) ||
+        count > kMostInShard) {
+      return bad_metadata("its shards have more chunks than there can be");
     }
   }
   into.array.chunk = *part;
@@ -141,6 +149,25 @@ Status read_codecs(const Json* codecs, Metadata& into, bool inside, bool& big_en
   return in_bytes ? Status() : bad_metadata("its codecs do not make bytes");
 }
 
+// What is not known may change what the chunks mean, unless it says that it does not.
+Status check_extensions(const Json& json) {
+  constexpr std::array<std::string_view, 11> kKnown = {
+      "zarr_format",        "node_type",  "shape",  "data_type",  "chunk_grid",
+      "chunk_key_encoding", "fill_value", "codecs", "attributes", "storage_transformers",
+      "dimension_names"};
+  const auto refuse = [](const std::string& name) {
+    return Error(Code::unsupported, "the Zarr array has '" + name + "', which is not read here");
+  };
+  for (const auto& [name, value] : json.items()) {
+    if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
+    const Json* must = member(value, "must_understand");
+    if (must == nullptr || !must->is_boolean() || must->get<bool>()) return refuse(name);
+  }
+  const Json* transformers = member(json, "storage_transformers");
+  if (transformers != nullptr && !transformers->empty()) return refuse("storage_transformers");
+  return {};
+}
+
 Status read_v3(const Json& json, Metadata& into) {
   if (text_member(json, "node_type") != "array") return bad_metadata("this is not an array");
   const Json* grid = member(json, "chunk_grid");
@@ -177,7 +204,7 @@ Status read_v3(const Json& json, Metadata& into) {
   if (!fill) return std::move(fill).error();
   if (fill->size() != into.array.element.bytes) return bad_metadata("its fill value is wrong");
   into.array.fill = *std::move(fill);
-  return {};
+  return check_extensions(json);
 }
 
 Status read_v2(const Json& json, Metadata& into) {

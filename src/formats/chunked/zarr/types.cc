@@ -147,9 +147,12 @@ std::optional<std::vector<std::byte>> integer_from(const Json& value, DType dtyp
 
 // A number, "NaN", "-Infinity", or its bits as "0x7fc00000".
 std::optional<std::vector<std::byte>> number_from(const Json& value, DType dtype) {
-  if (value.is_boolean()) return chunked::integer_bytes(dtype, value.get<bool>() ? 1 : 0);
   const bool real = dtype == DType::float16 || dtype == DType::bfloat16 ||
                     dtype == DType::float32 || dtype == DType::float64;
+  if (value.is_boolean()) {
+    const int one = value.get<bool>() ? 1 : 0;
+    return real ? chunked::number_bytes(dtype, one) : chunked::integer_bytes(dtype, one);
+  }
   if (value.is_number()) {
     return real ? chunked::number_bytes(dtype, value.get<double>()) : integer_from(value, dtype);
   }
@@ -274,14 +277,21 @@ Result<std::vector<std::byte>> struct_fill_value(const Json& value, const Json& 
 
 Result<std::vector<std::byte>> fill_value(const Json* value, const Element& element, int version) {
   std::vector<std::byte> zero(element.bytes);
-  if (value == nullptr || value->is_null()) return zero;
   std::optional<std::vector<std::byte>> bytes;
   const char letter = element.descr.size() > 1 ? element.descr[1] : 'V';
   const bool big_endian = element.descr[0] == '>';
+  const bool time = letter == 'M' || letter == 'm';
   const auto put_in_order = [&](std::optional<std::vector<std::byte>> made, std::size_t unit) {
     if (made && big_endian) chunked::swap_bytes(*made, unit);
     return made;
   };
+  const auto no_time = [&] {
+    return put_in_order(chunked::integer_bytes(DType::int64, std::uint64_t(1) << 63), 8);
+  };
+  if (value == nullptr || value->is_null()) {
+    // What zarr-python makes of no value at all: NumPy's own 0, but for times.
+    return !element.dtype && time && version == 2 ? *no_time() : zero;
+  }
   if (element.dtype) {
     bytes = number_from(*value, *element.dtype);
   } else if (letter == 'c' && (element.bytes == 8 || element.bytes == 16)) {
@@ -292,11 +302,11 @@ Result<std::vector<std::byte>> fill_value(const Json* value, const Element& elem
     } else if (const auto re = number_from(*value, half)) {
       bytes = put_in_order(joined(*re, std::vector<std::byte>(re->size())), element.bytes / 2);
     }
-  } else if (letter == 'M' || letter == 'm') {
+  } else if (time) {
     if (value->is_number_integer()) {
       bytes = put_in_order(number_from(*value, DType::int64), 8);
     } else if (value->is_string() && value->get<std::string>() == "NaT") {
-      bytes = put_in_order(chunked::integer_bytes(DType::int64, std::uint64_t(1) << 63), 8);
+      bytes = no_time();
     }
   } else if (letter == 'U' && value->is_string()) {
     bytes = utf32(value->get<std::string>(), big_endian);
