@@ -1,20 +1,32 @@
 #include "storage/fault_guard.h"
 
+#include <pthread.h>
+
 #include <csetjmp>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
 
 namespace penstock::storage {
 namespace {
 
-// Where this thread goes on after a fault, if it is prepared for one. Of a kind that a handler may
-// look at: it is there from the thread's beginning.
-__attribute__((tls_model("initial-exec"))) thread_local sigjmp_buf* way_out = nullptr;
+// Where this thread goes on after a fault, if it is prepared for one. A handler may look at a key's
+// value, which takes no memory then. (It may not look at a thread_local of a module that was loaded
+// late, unless all that the module has of these is in a place of which a process has little.)
+const pthread_key_t way_out = [] {
+  pthread_key_t key;
+  if (::pthread_key_create(&key, nullptr) != 0) std::abort();  // a process has 1024 of them
+  return key;
+}();
+
+sigjmp_buf* get_way_out() {
+  return static_cast<sigjmp_buf*>(::pthread_getspecific(way_out));
+}
 
 struct sigaction before;
 
 void on_fault(int number, siginfo_t* info, void* context) {
-  if (way_out != nullptr) siglongjmp(*way_out, 1);
+  if (sigjmp_buf* out = get_way_out(); out != nullptr) siglongjmp(*out, 1);
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     before.sa_sigaction(number, info, context);
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
@@ -53,14 +65,14 @@ void keep_handler() {
 bool survives(void (*work)(void*), void* with) noexcept {
   keep_handler();
   sigjmp_buf here;
-  sigjmp_buf* volatile outer = way_out;
+  sigjmp_buf* volatile outer = get_way_out();
   if (sigsetjmp(here, 0) != 0) {
-    way_out = outer;
+    ::pthread_setspecific(way_out, outer);
     return false;
   }
-  way_out = &here;
+  (void)::pthread_setspecific(way_out, &here);  // without memory for it there is no way out
   work(with);
-  way_out = outer;
+  ::pthread_setspecific(way_out, outer);
   return true;
 }
 

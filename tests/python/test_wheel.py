@@ -47,3 +47,14 @@ def test_wheel_installs_and_its_command_runs(wheel: Path, tmp_path: Path) -> Non
     assert Path(where.strip()).is_relative_to(tmp_path)
     version = wheel.name.split("-")[1]
     assert output(str(tmp_path / "bin" / "penstock"), "version") == f"penstock {version}\n"
+
+
+def test_the_module_needs_no_static_memory_of_threads() -> None:
+    """A process has little of it, and what comes after torch and others may find none."""
+    from penstock import _core
+
+    flags = subprocess.run(
+        ["readelf", "--dynamic", str(_core.__file__)], capture_output=True, text=True, check=True
+    ).stdout
+    assert "NEEDED" in flags
+    assert "STATIC_TLS" not in flags
