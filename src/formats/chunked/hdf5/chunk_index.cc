@@ -226,10 +226,9 @@ std::size_t size_bytes(const Layout& layout, std::uint64_t chunk_bytes) {
 // False: it is not known here.
 Result<bool> read_new(IndexFile& file, const IndexRequest& request, const Layout& layout,
                       ChunkTable& table) {
-  constexpr std::uint64_t kEdgesNotFiltered = 1, kSingleFiltered = 2;
+  constexpr std::uint64_t kSingleFiltered = 2;
   enum Kind : std::uint64_t { single = 1, implicit, fixed_array, extensible_array, tree };
-  if ((layout.flags & ~kSingleFiltered) != 0) return false;  // kEdgesNotFiltered among others
-  static_assert(kEdgesNotFiltered != kSingleFiltered);
+  if ((layout.flags & ~kSingleFiltered) != 0) return false;  // such as edges that are not filtered
   std::uint64_t chunk_bytes = 1;
   for (const std::uint64_t extent : layout.extents) {
     if (__builtin_mul_overflow(chunk_bytes, extent, &chunk_bytes)) {

@@ -98,6 +98,7 @@ std::string words_of(const Filter& filter) {
 
 // What libhdf5 has to read, `why` saying so, needs filters that libhdf5 has.
 Status check_filters(const Dataset& dataset, const std::string& path, const std::string& why) {
+  if (dataset.layout != Dataset::Layout::chunked) return {};  // nothing is filtered
   for (const Filter& filter : dataset.filters) {
     if (filter.available) continue;
     const bool known = codec_of(filter) != nullptr;
