@@ -220,7 +220,7 @@ def test_layouts_of_the_first_versions(version: int, tmp_path: Path) -> None:
 def test_a_user_block(libver: Any, afterwards: bool, tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     block = 0 if afterwards else 1024
-    wanted = {}
+    wanted: dict[str, Any] = {}
     with h5py.File(path, "w", libver=libver, userblock_size=block) as file:
         for filters, (grows, (most, _)) in itertools.product(FILTERS, GROWS.items()):
             name = f"{filters} {grows}"
