@@ -71,7 +71,11 @@ std::shared_ptr<const RowReader> plain_rows(std::shared_ptr<const storage::Sourc
 
 Status check(Array& array) {
   const Extents &shape = array.shape, &chunk = array.chunk;
-  if (shape.empty()) return impossible(array, "it is a single value, which has no rows");
+  if (shape.empty()) {
+    return Error(Code::invalid_argument,
+                 "'" + array.name + "' is a single value, or empty: it has no rows to be samples")
+        .in_file(array.place);
+  }
   if (shape.size() > kMostDimensions) {
     return Error(Code::unsupported, "array '" + array.name + "' has " +
                                         std::to_string(shape.size()) + " dimensions; at most " +

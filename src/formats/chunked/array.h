@@ -89,7 +89,8 @@ inline constexpr std::uint64_t kMostChunkBytes = std::uint64_t(1) << 32;
 inline constexpr std::uint64_t kMostChunksOfRow = std::uint64_t(1) << 20;
 inline constexpr std::size_t kMostDimensions = 9;  // the rows, and those of a Tensor
 
-// Fills in what follows from the rest. Fails with corrupt if the numbers cannot be.
+// Fills in what follows from the rest. Fails with corrupt if the numbers cannot be, and with
+// invalid_argument for a single value.
 Status check(Array& array);
 
 // Elements from one place to another; strides are in bytes and may be 0. Those of one row of the

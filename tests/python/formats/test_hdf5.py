@@ -273,11 +273,6 @@ def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None
     assert_rows(ds, x=array)
     assert "x: read by libhdf5, one thread at a time, because its filter 6" in ds.explain()
     block = write(tmp_path / "b.h5", x=(array, {}))
-    moved = tmp_path / "u.h5"
-    with h5py.File(moved, "w", userblock_size=512) as file:
-        file.create_dataset("x", data=array, chunks=(4, 3, 5), compression="gzip")
-    assert_rows(ps.open(moved), x=array)
-    assert "begins with something else" in ps.open(moved).explain()
     assert "libhdf5" not in ps.open(block).explain()
     small = tmp_path / "c.h5"
     with h5py.File(small, "w") as file:

@@ -68,9 +68,13 @@ def test_files_of_every_version(url: str, root: Path, libver: Any) -> None:
     assert_rows(ps.open(f"{url}/version.h5"), x=array)
 
 
-def test_opening_takes_few_requests(port: int, root: Path) -> None:
+@pytest.mark.parametrize("most", [None, (None, 400), (20_000, None), (None, None)], ids=str)
+@pytest.mark.parametrize("libver", ["earliest", ("v110", "v110")], ids=str)
+def test_opening_takes_few_requests(port: int, root: Path, libver: Any, most: Any) -> None:
     rows = np.random.default_rng(1).integers(0, 255, (20_000, 400), "u1")
-    write(root / "many.h5", rows, chunks=(5, 400), compression="gzip")
+    with h5py.File(root / "many.h5", "w", libver=libver) as file:
+        options = {"chunks": (5, 400), "maxshape": most, "compression": "gzip"}
+        file.create_dataset("x", data=rows, **options)
     proxy = Proxy(port, lambda number: None)
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/many.h5")
     assert proxy.requests <= 100  # 4,000 chunks in 8 MB

@@ -1,74 +1,23 @@
 #include "formats/chunked/hdf5/chunk_index.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
+#include <bit>
 
-#include "storage/ranges.h"
+#include "formats/chunked/hdf5/chunk_table.h"
+#include "formats/chunked/hdf5/index_file.h"
+#include "formats/chunked/hdf5/new_indexes.h"
 
 namespace penstock::formats::hdf5 {
 namespace {
 
-constexpr std::uint64_t kNowhere = Dataset::kNowhere;
-constexpr std::size_t kMostHeaderBytes = std::size_t(16) << 20;
-
-Error damaged(const std::string& what, const storage::Source& source, std::uint64_t offset) {
-  return Error(Code::corrupt, "the HDF5 file is damaged: " + what)
-      .in_file(source.name())
-      .at_offset(std::int64_t(offset));
-}
-
-using Bytes = std::vector<std::byte>;
-
-Result<Bytes> bytes_at(const storage::Source& source, std::uint64_t offset, std::uint64_t size) {
-  if (offset > source.size() || size > source.size() - offset || size > kMostHeaderBytes) {
-    return damaged("something lies outside it; was it cut off?", source, offset);
-  }
-  Bytes bytes{std::size_t(size)};
-  if (Status status = source.read(offset, bytes); !status) return std::move(status).error();
-  return bytes;
-}
-
-// Little-endian numbers, one after the other. What is not there is 0, and ok() is false.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
-  std::uint64_t number(std::size_t bytes) {
-    if (rest_.size() < bytes) {
-      ok_ = false;
-      return 0;
-    }
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes; i-- > 0;) value = value << 8 | std::uint64_t(rest_[i]);
-    rest_ = rest_.subspan(bytes);
-    return value;
-  }
-  std::span<const std::byte> take(std::size_t bytes) {
-    ok_ = ok_ && bytes <= rest_.size();
-    const std::span<const std::byte> taken = rest_.first(std::min(bytes, rest_.size()));
-    rest_ = rest_.subspan(taken.size());
-    return taken;
-  }
-  std::size_t left() const noexcept { return rest_.size(); }
-  bool ok() const noexcept { return ok_; }
-
- private:
-  std::span<const std::byte> rest_;
-  bool ok_ = true;
-};
-
-bool begins(std::span<const std::byte> bytes, std::string_view mark) {
-  return bytes.size() >= mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
-}
-
 // The messages of an object header, of which one says how the data is laid out.
 class ObjectHeader {
  public:
-  explicit ObjectHeader(const storage::Source& source) : source_(source) {}
+  explicit ObjectHeader(const IndexFile& file) : file_(file) {}
 
   // The bytes of the layout message; nothing if there is none.
   Result<std::optional<Bytes>> layout(std::uint64_t address) {
-    const Result<Bytes> start = bytes_at(source_, address, 16);
+    const Result<Bytes> start = file_.read(address, 16);
     if (!start) return start.error();
     if (begins(*start, "OHDR")) {
       if (Status status = open_new(address, *start); !status) return std::move(status).error();
@@ -76,10 +25,10 @@ class ObjectHeader {
       Reader reader{std::span<const std::byte>(*start).subspan(8)};
       blocks_.push_back({address + 16, reader.number(4)});
     } else {
-      return damaged("a dataset's header is wrong", source_, address);
+      return file_.damaged("a dataset's header is wrong", address);
     }
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (blocks_.size() > 10'000) return damaged("a header has no end", source_, address);
+      if (blocks_.size() > 10'000) return file_.damaged("a header has no end", address);
       Status status = read_block(blocks_[i].first, blocks_[i].second);
       if (!status) return std::move(status).error();
       if (layout_) break;
@@ -95,14 +44,14 @@ class ObjectHeader {
     const std::uint64_t times = (flags & 32) != 0 ? 16 : 0, phases = (flags & 16) != 0 ? 4 : 0;
     const std::size_t width = std::size_t(1) << (flags & 3);
     const std::uint64_t at = address + 6 + times + phases;
-    const Result<Bytes> size = bytes_at(source_, at, width);
+    const Result<Bytes> size = file_.read(at, width);
     if (!size) return size.error();
     blocks_.push_back({at + width, Reader(*size).number(width)});
     return {};
   }
 
   Status read_block(std::uint64_t address, std::uint64_t size) {
-    const Result<Bytes> bytes = bytes_at(source_, address, size);
+    const Result<Bytes> bytes = file_.read(address, size);
     if (!bytes) return bytes.error();
     Reader reader(*bytes);
     const std::size_t prefix = new_style_ ? (tracked_ ? 6 : 4) : 8;
@@ -111,13 +60,13 @@ class ObjectHeader {
       reader.take(prefix - (new_style_ ? 3 : 4));
       const std::span<const std::byte> data = reader.take(std::size_t(length));
       if (!reader.ok())
-        return new_style_ ? Status() : damaged("a header ends early", source_, address);
+        return new_style_ ? Status() : file_.damaged("a header ends early", address);
       constexpr std::uint64_t kLayout = 8, kContinued = 16;
       if (type == kLayout && !layout_) layout_.emplace(data.begin(), data.end());
       if (type != kContinued) continue;
       Reader where(data);
       const std::uint64_t offset = where.number(8), more = where.number(8);
-      if (!where.ok()) return damaged("a header is wrong", source_, address);
+      if (!where.ok()) return file_.damaged("a header is wrong", address);
       // New blocks have a mark in front and a checksum behind.
       if (!new_style_) blocks_.push_back({offset, more});
       if (new_style_ && more >= 8) blocks_.push_back({offset + 4, more - 8});
@@ -125,7 +74,7 @@ class ObjectHeader {
     return {};
   }
 
-  const storage::Source& source_;
+  const IndexFile& file_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> blocks_;  // (offset, size)
   std::optional<Bytes> layout_;
   bool new_style_ = false, tracked_ = false;
@@ -133,13 +82,12 @@ class ObjectHeader {
 
 class Tree {
  public:
-  Tree(const storage::Source& source, const std::vector<std::uint64_t>& shape,
-       const std::vector<std::uint64_t>& chunk)
-      : source_(source), shape_(shape), chunk_(chunk) {}
+  Tree(const IndexFile& file, const std::vector<std::uint64_t>& chunk, ChunkTable& table)
+      : file_(file), chunk_(chunk), table_(table) {}
 
   // Level by level: all nodes of one are asked for together, so that a file from afar takes few
   // rounds.
-  Result<std::vector<ChunkPlace>> read(std::uint64_t root) {
+  Status read(std::uint64_t root) {
     std::vector<std::uint64_t> nodes, below;
     if (root != kNowhere) nodes.push_back(root);
     for (int level = kAnyLevel; !nodes.empty(); nodes.swap(below)) {
@@ -147,18 +95,11 @@ class Tree {
       for (std::size_t first = 0; first < nodes.size(); first += kTogether) {
         const auto some = std::span<const std::uint64_t>(nodes).subspan(first);
         Status status = read_nodes(some.first(std::min(some.size(), kTogether)), level, below);
-        if (!status) return std::move(status).error();
+        if (!status) return status;
       }
       level = level_ - 1;
     }
-    std::sort(places_.begin(), places_.end(),
-              [](const ChunkPlace& a, const ChunkPlace& b) { return a.number < b.number; });
-    for (std::size_t i = 1; i < places_.size(); ++i) {
-      if (places_[i].number == places_[i - 1].number) {
-        return damaged("a chunk is there twice", source_, places_[i].offset);
-      }
-    }
-    return std::move(places_);
+    return {};
   }
 
  private:
@@ -170,19 +111,13 @@ class Tree {
                     std::vector<std::uint64_t>& below) {
     constexpr std::uint64_t kUsual = 64;  // children that a node has room for, if nobody says more
     std::vector<Bytes> nodes;
-    std::vector<storage::Read> reads;
     for (const std::uint64_t address : addresses) {
-      if (address > source_.size() || source_.size() - address < kHead) {
-        return damaged("something lies outside it; was it cut off?", source_, address);
-      }
-      const std::uint64_t size = std::min(source_.size() - address, kHead + kUsual * child_bytes());
+      if (!file_.holds(address, kHead)) return file_.outside(address);
+      const std::uint64_t size = std::min(file_.size() - address, kHead + kUsual * child_bytes());
       nodes.emplace_back(std::size_t(size));
-      reads.push_back({address, nodes.back()});
     }
-    std::vector<Status> outcomes(reads.size());
-    storage::read_merged(source_, reads, outcomes);
+    if (Status status = file_.read(addresses, nodes); !status) return status;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
-      if (!outcomes[i].ok()) return std::move(outcomes[i]);
       Status status = node(addresses[i], nodes[i], level, below);
       if (!status) return status;
     }
@@ -196,13 +131,13 @@ class Tree {
     const std::uint64_t type = head.number(1), own_level = head.number(1), count = head.number(2);
     if (!begins(bytes, "TREE") || type != 1 || own_level > 32 ||
         (level != kAnyLevel && own_level != std::uint64_t(level))) {
-      return damaged("its index of chunks is wrong", source_, address);
+      return file_.damaged("its index of chunks is wrong", address);
     }
     level_ = int(own_level);
     if (bytes.size() - kHead >= count * child_bytes()) {
       return children(address, std::span(bytes).subspan(kHead), count, below);
     }
-    const Result<Bytes> all = bytes_at(source_, address + kHead, count * child_bytes());
+    const Result<Bytes> all = file_.read(address + kHead, count * child_bytes());
     if (!all) return all.error();
     return children(address, *all, count, below);
   }
@@ -210,64 +145,162 @@ class Tree {
   Status children(std::uint64_t address, std::span<const std::byte> bytes, std::uint64_t count,
                   std::vector<std::uint64_t>& below) {
     Reader reader(bytes);
+    std::vector<std::uint64_t> cell(chunk_.size());
     for (std::uint64_t i = 0; i < count; ++i) {
       ChunkPlace place;
       place.size = reader.number(4);
       place.skipped = std::uint32_t(reader.number(4));
-      bool inside = true;  // of the array as it is now: it may have been larger
-      for (std::size_t d = 0; d < shape_.size(); ++d) {
+      for (std::size_t d = 0; d < cell.size(); ++d) {
         const std::uint64_t first = reader.number(8);
-        if (first % chunk_[d] != 0) return damaged("a chunk is misplaced", source_, address);
-        inside = inside && first < shape_[d];
-        const std::uint64_t cells = (shape_[d] + chunk_[d] - 1) / chunk_[d];
-        place.number = place.number * cells + first / chunk_[d];
+        if (first % chunk_[d] != 0) return file_.damaged("a chunk is misplaced", address);
+        cell[d] = first / chunk_[d];
       }
       reader.number(8);
       place.offset = reader.number(8);
       if (level_ > 0) {
-        if (++nodes_ > source_.size() / kHead)
-          return damaged("its index goes round", source_, address);
+        if (++nodes_ > file_.size() / kHead) return file_.damaged("its index goes round", address);
         below.push_back(place.offset);
         continue;
       }
-      if (place.offset > source_.size() || place.size > source_.size() - place.offset) {
-        return damaged("a chunk lies outside it; was it cut off?", source_, address);
-      }
-      if (inside) places_.push_back(place);
+      if (Status status = table_.add(place, cell, address); !status) return status;
     }
     return {};
   }
 
   // Of a node: the part before its children, and what each takes.
   static constexpr std::uint64_t kHead = 24;
-  std::uint64_t child_bytes() const noexcept { return 8 + 8 * (shape_.size() + 1) + 8; }
+  std::uint64_t child_bytes() const noexcept { return 8 + 8 * (chunk_.size() + 1) + 8; }
 
-  const storage::Source& source_;
-  const std::vector<std::uint64_t>&shape_, &chunk_;
-  std::vector<ChunkPlace> places_;
+  const IndexFile& file_;
+  const std::vector<std::uint64_t>& chunk_;
+  ChunkTable& table_;
   std::uint64_t nodes_ = 0;
   int level_ = kAnyLevel;  // of the nodes that were read last
 };
 
+// A message that says how data is laid out, up to where its kinds differ.
+struct Layout {
+  std::uint64_t version = 0, flags = 0;
+  std::uint64_t root = kNowhere;       // of the tree; versions 1 to 3
+  std::vector<std::uint64_t> extents;  // of a chunk, the last one being the bytes of an element
+  std::optional<Reader> index;         // what follows; versions 4 and 5
+};
+
+// Nothing: it is not known here, or there are no chunks.
+std::optional<Layout> layout_of(std::span<const std::byte> message) {
+  constexpr std::uint64_t kChunked = 2;
+  Reader reader(message);
+  Layout layout;
+  layout.version = reader.number(1);
+  std::uint64_t kind = 0, dimensions = 0;
+  std::size_t width = 4;  // of an extent
+  if (layout.version == 1 || layout.version == 2) {
+    dimensions = reader.number(1);
+    kind = reader.number(1);
+    reader.take(5);
+    layout.root = reader.number(8);
+  } else if (layout.version == 3) {
+    kind = reader.number(1);
+    dimensions = reader.number(1);
+    layout.root = reader.number(8);
+  } else if (layout.version == 4 || layout.version == 5) {
+    kind = reader.number(1);
+    layout.flags = reader.number(1);
+    dimensions = reader.number(1);
+    width = std::size_t(reader.number(1));
+  }
+  if (kind != kChunked || width == 0 || width > 8) return std::nullopt;
+  for (std::uint64_t d = 0; d < dimensions; ++d) layout.extents.push_back(reader.number(width));
+  if (!reader.ok()) return std::nullopt;
+  if (layout.version > 3) layout.index = reader;
+  return layout;
+}
+
+// How many bytes the index has for the size of a filtered chunk.
+std::size_t size_bytes(const Layout& layout, std::uint64_t chunk_bytes) {
+  if (layout.version > 4) return 8;
+  const auto bits = std::size_t(std::bit_width(std::max<std::uint64_t>(chunk_bytes, 1)));
+  return std::min<std::size_t>(1 + (bits + 7) / 8, 8);
+}
+
+// False: it is not known here.
+Result<bool> read_new(IndexFile& file, const IndexRequest& request, const Layout& layout,
+                      ChunkTable& table) {
+  constexpr std::uint64_t kSingleFiltered = 2;
+  enum Kind : std::uint64_t { single = 1, implicit, fixed_array, extensible_array, tree };
+  if ((layout.flags & ~kSingleFiltered) != 0) return false;  // such as edges that are not filtered
+  std::uint64_t chunk_bytes = 1;
+  for (const std::uint64_t extent : layout.extents) {
+    if (__builtin_mul_overflow(chunk_bytes, extent, &chunk_bytes)) {
+      return file.damaged("a chunk is too large", request.header);
+    }
+  }
+  table.set_entries(chunk_bytes, size_bytes(layout, chunk_bytes));
+  Reader reader = *layout.index;
+  const std::uint64_t kind = reader.number(1);
+  ChunkPlace only{0, kNowhere, chunk_bytes, 0};
+  if (kind == single && (layout.flags & kSingleFiltered) != 0) {
+    only.size = reader.number(8);
+    only.skipped = std::uint32_t(reader.number(4));
+  }
+  // Others have numbers here that their own headers have, too.
+  if (kind == fixed_array) reader.take(1);
+  if (kind == extensible_array) reader.take(5);
+  if (kind == tree) reader.take(6);
+  only.offset = reader.number(8);
+  if (!reader.ok()) return file.damaged("a dataset's header is wrong", request.header);
+  if (kind == 0 || kind > tree) return false;
+  Status status;
+  if (kind != tree && kind != single) {
+    status = table.number_cells(kind == extensible_array, request.header);
+  }
+  if (!status) return std::move(status).error();
+  if (only.offset == kNowhere) return true;
+  if (kind == single) {
+    status = table.add(only, std::vector<std::uint64_t>(request.shape.size()), request.header);
+  } else if (kind == implicit) {
+    status = table.add_all(only.offset);
+  } else if (kind == fixed_array) {
+    status = read_fixed_array(file, only.offset, table);
+  } else if (kind == extensible_array) {
+    status = read_extensible_array(file, only.offset, table);
+  } else {
+    status = read_tree2(file, only.offset, request.shape.size(), table);
+  }
+  if (!status) return std::move(status).error();
+  return true;
+}
+
 }  // namespace
 
-Result<std::optional<std::vector<ChunkPlace>>> read_chunk_index(
-    const storage::Source& source, std::uint64_t header, const std::vector<std::uint64_t>& shape,
-    const std::vector<std::uint64_t>& chunk) {
-  const Result<std::optional<Bytes>> layout = ObjectHeader(source).layout(header);
-  if (!layout) return layout.error();
-  if (!*layout) return std::optional<std::vector<ChunkPlace>>();
-  Reader reader(**layout);
-  const std::uint64_t version = reader.number(1), kind = reader.number(1),
-                      dimensions = reader.number(1), root = reader.number(8);
-  if (!reader.ok() || version != 3 || kind != 2) return std::optional<std::vector<ChunkPlace>>();
-  if (dimensions != shape.size() + 1 || chunk.size() != shape.size() ||
+Result<std::optional<std::vector<ChunkPlace>>> read_chunk_index(const storage::Source& source,
+                                                                const IndexRequest& request) {
+  std::optional<std::vector<ChunkPlace>> found;
+  IndexFile file(source, request.base, request.checksums);
+  const Result<std::optional<Bytes>> message = ObjectHeader(file).layout(request.header);
+  if (!message) return message.error();
+  const std::optional<Layout> layout = *message ? layout_of(**message) : std::nullopt;
+  if (!layout) return found;
+  const auto& [header, base, shape, most, chunk, checksums] = request;
+  if (layout->extents.size() != shape.size() + 1 || chunk.size() != shape.size() ||
+      most.size() != shape.size() ||
+      !std::equal(chunk.begin(), chunk.end(), layout->extents.begin()) ||
       std::find(chunk.begin(), chunk.end(), 0) != chunk.end()) {
-    return damaged("its chunks have another number of dimensions than it has", source, header);
+    return file.damaged("its chunks have another shape than they should have", header);
   }
-  Result<std::vector<ChunkPlace>> places = Tree(source, shape, chunk).read(root);
+  ChunkTable table(file, shape, most, chunk);
+  if (!layout->index) {
+    Status status = Tree(file, chunk, table).read(layout->root);
+    if (!status) return std::move(status).error();
+  } else {
+    const Result<bool> known = read_new(file, request, *layout, table);
+    if (!known) return known.error();
+    if (!*known) return found;
+  }
+  Result<std::vector<ChunkPlace>> places = table.finish();
   if (!places) return std::move(places).error();
-  return std::optional(*std::move(places));
+  found = *std::move(places);
+  return found;
 }
 
 }  // namespace penstock::formats::hdf5

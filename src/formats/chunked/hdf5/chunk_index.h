@@ -1,5 +1,6 @@
-// Where the chunks of an HDF5 dataset are, read from the file's own B-tree: libhdf5 1.10 has no
-// call that lists chunks, and asking for each takes time in the square of their number.
+// Where the chunks of an HDF5 dataset are, read from the file's own index: libhdf5 1.10 has no call
+// that lists chunks, and asking for each takes time in the square of their number and is wrong for
+// arrays that grow in another dimension than the first.
 // https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html
 #pragma once
 
@@ -12,11 +13,16 @@
 
 namespace penstock::formats::hdf5 {
 
-// `header` is the address of the dataset's object header; `shape` and `chunk` are what libhdf5
-// says. Sorted by number. Nothing: the chunks are indexed in another way (files of
-// "libver=latest"). Fails with corrupt if the tree is damaged.
-Result<std::optional<std::vector<ChunkPlace>>> read_chunk_index(
-    const storage::Source& source, std::uint64_t header, const std::vector<std::uint64_t>& shape,
-    const std::vector<std::uint64_t>& chunk);
+struct IndexRequest {
+  std::uint64_t header = 0;                       // the address of the dataset's object header
+  std::uint64_t base = 0;                         // what addresses are relative to
+  std::vector<std::uint64_t> shape, most, chunk;  // as libhdf5 says (Dataset)
+  bool checksums = true;                          // false: wrong ones do not matter; for fuzzing
+};
+
+// Sorted by number, at offsets in the file. Nothing: the chunks are indexed in a way that is not
+// known here. Fails with corrupt if the index is damaged.
+Result<std::optional<std::vector<ChunkPlace>>> read_chunk_index(const storage::Source& source,
+                                                                const IndexRequest& request);
 
 }  // namespace penstock::formats::hdf5

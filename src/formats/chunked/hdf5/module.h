@@ -41,12 +41,14 @@ struct Dataset {
   std::size_t element_bytes = 0;
   std::vector<chunked::Text> texts;
   std::vector<std::uint64_t> shape, chunk;  // no chunk: it is not chunked
+  std::vector<std::uint64_t> most;          // what shape may become; all ones: without end
   std::vector<std::uint64_t> inner;         // dimensions that are part of an element
   std::vector<std::byte> fill;              // an element, in the file's byte order
   std::vector<Filter> filters;              // in the order in which they were used
   Layout layout = Layout::other;
-  std::uint64_t offset = kNowhere;  // of contiguous bytes
-  std::uint64_t header = kNowhere;  // of the dataset's object header; kNowhere: not to be used
+  std::uint64_t offset = kNowhere;  // of contiguous bytes, in the file
+  std::uint64_t header = kNowhere;  // address of the object header; kNowhere: not to be used
+  std::uint64_t base = 0;           // what addresses are relative to
   std::string only_hdf5;            // why only libhdf5 can read it; empty: that is not so
   bool elsewhere = false;           // are its elements in other files?
 };
@@ -58,8 +60,6 @@ class File {
   // Is this one's name, be it listed or led to by a link?
   virtual bool has(const std::string& path) const = 0;
   virtual Result<Dataset> describe(const std::string& path) const = 0;
-  // Asked one by one, which takes long if there are many.
-  virtual Result<std::vector<ChunkPlace>> chunks(const std::string& path) const = 0;
   // In the file's byte order.
   virtual Status read_rows(const std::string& path, std::uint64_t first, std::uint64_t count,
                            std::span<std::byte> into) const = 0;

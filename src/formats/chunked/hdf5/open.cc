@@ -91,49 +91,45 @@ struct Opened {
   bool remote() const noexcept { return metadata != source; }
 };
 
-// Why libhdf5 has to read it; empty: it has not.
-std::string set_chunks(const Dataset& dataset, const Opened& opened, const std::string& path,
-                       chunked::Array& array, Status& failure) {
-  const auto& [file, source, metadata] = opened;
+std::string words_of(const Filter& filter) {
+  const std::string name = filter.name.empty() ? "" : " (" + filter.name + ")";
+  return "its filter " + std::to_string(filter.id) + name;
+}
+
+// What libhdf5 has to read, `why` saying so, needs filters that libhdf5 has.
+Status check_filters(const Dataset& dataset, const std::string& path, const std::string& why) {
+  if (dataset.layout != Dataset::Layout::chunked) return {};  // nothing is filtered
+  for (const Filter& filter : dataset.filters) {
+    if (filter.available) continue;
+    const bool known = codec_of(filter) != nullptr;
+    return Error(
+        Code::unsupported,
+        "dataset '" + path + "': " + words_of(filter) +
+            (known ? " is not unpacked by this libhdf5, which has to read it because " + why
+                   : " is unpacked neither here nor by this libhdf5") +
+            ": name a folder with its plugin in HDF5_PLUGIN_PATH, or leave it out with "
+            "fields=[...] of the others");
+  }
+  return {};
+}
+
+// Gives the reason why libhdf5 has to read it; empty: it has not.
+Result<std::string> set_chunks(const Dataset& dataset, const Opened& opened,
+                               chunked::Array& array) {
   for (const Filter& filter : dataset.filters) {
     chunked::CodecPtr codec = codec_of(filter);
-    if (codec == nullptr) {
-      const std::string name = filter.name.empty() ? "" : " (" + filter.name + ")";
-      const std::string which = "its filter " + std::to_string(filter.id) + name;
-      if (filter.available) return which + " is not unpacked here";
-      failure = Error(Code::unsupported,
-                      "dataset '" + path + "': " + which +
-                          " is unpacked neither here nor by this libhdf5: name a folder with its "
-                          "plugin in HDF5_PLUGIN_PATH, or leave it out with fields=[...] of the "
-                          "others");
-      return {};
-    }
+    if (codec == nullptr) return words_of(filter) + " is not unpacked here";
     array.chain.codecs.push_back(std::move(codec));
   }
-  std::optional<std::vector<ChunkPlace>> places;
-  if (dataset.header != Dataset::kNowhere) {
-    auto found = read_chunk_index(*metadata, dataset.header, dataset.shape, dataset.chunk);
-    if (!found) {
-      failure = std::move(found).error();
-      return {};
-    }
-    places = *std::move(found);
+  if (dataset.header == Dataset::kNowhere) {
+    return std::string("addresses or lengths in the file are not 8 bytes wide");
   }
-  if (!places) {
-    auto asked = file->chunks(path);
-    if (!asked) {
-      failure = std::move(asked).error();
-      return {};
-    }
-    places = *std::move(asked);
-    for (const ChunkPlace& place : *places) {
-      if (place.offset <= source->size() && place.size <= source->size() - place.offset) continue;
-      failure = Error(Code::corrupt, "a chunk lies outside the HDF5 file; was it cut off?");
-      return {};
-    }
-  }
-  array.chunks = std::make_shared<Chunks>(source, *std::move(places));
-  return {};
+  auto places = read_chunk_index(
+      *opened.metadata, {dataset.header, dataset.base, dataset.shape, dataset.most, dataset.chunk});
+  if (!places) return std::move(places).error();
+  if (!*places) return std::string("its index of chunks is of a kind that is not known here");
+  array.chunks = std::make_shared<Chunks>(opened.source, **std::move(places));
+  return std::string();
 }
 
 Result<chunked::Array> make_array(const Opened& opened, const std::string& path) {
@@ -164,11 +160,12 @@ Result<chunked::Array> make_array(const Opened& opened, const std::string& path)
   array.fill.resize(array.element.bytes);
   chunked::settle(array.fill, array.element);
   std::string why = dataset->only_hdf5;
-  Status failure;
   if (why.empty() && dataset->layout == Dataset::Layout::chunked) {
     array.chunk = dataset->chunk;
     array.chunk.insert(array.chunk.end(), dataset->inner.begin(), dataset->inner.end());
-    why = set_chunks(*dataset, opened, path, array, failure);
+    Result<std::string> set = set_chunks(*dataset, opened, array);
+    if (!set) return std::move(set).error();
+    why = *std::move(set);
   } else if (why.empty() && dataset->layout == Dataset::Layout::contiguous &&
              dataset->offset != Dataset::kNowhere) {
     array.rows = chunked::plain_rows(source, dataset->offset);
@@ -176,8 +173,10 @@ Result<chunked::Array> make_array(const Opened& opened, const std::string& path)
     why = dataset->layout == Dataset::Layout::contiguous ? "nothing was written to it"
                                                          : "of how it is laid out";
   }
-  if (!failure) return std::move(failure).error();
   if (!why.empty()) {
+    if (Status status = check_filters(*dataset, path, why); !status) {
+      return std::move(status).error();
+    }
     array.chunk.clear();
     array.chain.codecs.clear();
     array.rows = std::make_shared<ByLibrary>(opened.file, path);

@@ -73,7 +73,10 @@ class OpenedFile final : public File {
     if (rank <= 0) return found;
     found.shape.resize(std::size_t(rank));
     static_assert(sizeof(hsize_t) == sizeof(std::uint64_t));
-    H5Sget_simple_extent_dims(space.get(), reinterpret_cast<hsize_t*>(found.shape.data()), nullptr);
+    found.most.resize(std::size_t(rank));
+    static_assert(H5S_UNLIMITED == ~hsize_t(0));
+    H5Sget_simple_extent_dims(space.get(), reinterpret_cast<hsize_t*>(found.shape.data()),
+                              reinterpret_cast<hsize_t*>(found.most.data()));
     Result<TypeWords> words = words_of(type.get());
     if (!words)
       return Error(Code::unsupported, "dataset '" + path + "': " + words.error().message());
@@ -104,40 +107,6 @@ class OpenedFile final : public File {
     }
     set_layout(id, created.get(), found);
     return found;
-  }
-
-  Result<std::vector<ChunkPlace>> chunks(const std::string& path) const override {
-    Result<Dataset> described = describe(path);
-    if (!described) return std::move(described).error();
-    const std::lock_guard hold(library());
-    const hid_t id = dataset(path);
-    const std::vector<std::uint64_t>&shape = described->shape, &chunk = described->chunk;
-    std::vector<std::uint64_t> cells;
-    std::uint64_t count = 1;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      cells.push_back((shape[d] + chunk[d] - 1) / chunk[d]);
-      if (__builtin_mul_overflow(count, cells[d], &count) || count > 1 << 24) {
-        return Error(Code::unsupported, "dataset '" + path +
-                                            "' has too many chunks for libhdf5; "
-                                            "write it with libver=\"earliest\"");
-      }
-    }
-    std::vector<ChunkPlace> places;
-    std::vector<hsize_t> first(shape.size());
-    for (std::uint64_t number = 0; number < count; ++number) {
-      std::uint64_t rest = number;
-      for (std::size_t d = shape.size(); d-- > 0; rest /= cells[d]) {
-        first[d] = rest % cells[d] * chunk[d];
-      }
-      unsigned mask = 0;
-      haddr_t address = HADDR_UNDEF;
-      hsize_t size = 0;
-      if (H5Dget_chunk_info_by_coord(id, first.data(), &mask, &address, &size) < 0) {
-        return failed("find a chunk of dataset '" + path + "'");
-      }
-      if (address != HADDR_UNDEF) places.push_back({number, address, size, mask});
-    }
-    return places;
   }
 
   Status read_rows(const std::string& path, std::uint64_t first, std::uint64_t count,
@@ -191,7 +160,7 @@ class OpenedFile final : public File {
     std::size_t address_bytes = 0, length_bytes = 0;
     H5Pget_userblock(file.get(), &before);
     H5Pget_sizes(file.get(), &address_bytes, &length_bytes);
-    if (before != 0) found.only_hdf5 = "the file begins with something else";
+    found.base = before;
     if (H5Pget_external_count(created) > 0) {
       found.only_hdf5 = "its elements are in other files";
       found.elsewhere = true;
