@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -162,6 +163,17 @@ def _shard_size(text: str) -> str:
     return text
 
 
+def _fields(text: str) -> list[str] | dict[str, str]:
+    """Names, or names with types: "image,label", "ids=int64[],box=float[2,2]"."""
+    found = [one.partition("=") for one in re.split(r",(?![^\[]*\])", text)]
+    typed = [bool(sign) for _, sign, _ in found]
+    if not all(name for name, _, _ in found) or any(typed) != all(typed):
+        raise argparse.ArgumentTypeError(
+            f'{text!r}; give names, "image,label", or a type for each: "image=bytes,ids=int64[]"'
+        )
+    return {name: kind for name, _, kind in found} if all(typed) else [name for name, *_ in found]
+
+
 def _json(parser: Any) -> None:
     parser.add_argument("--json", action="store_true", help="for machines to read")
 
@@ -248,10 +260,15 @@ def _add_convert(commands: Any) -> None:
             options.source,
             options.destination,
             to=options.to,
-            fields=options.fields.split(",") if options.fields else None,
+            format=options.format,
+            fields=options.fields,
+            window=options.window,
+            stride=options.stride,
+            dtype=options.dtype,
             shard_size=options.shard_size,
             shuffle=options.shuffle,
             image_size=options.image_size,
+            renumber=options.renumber,
             threads=options.threads,
             on_error=options.on_error,
             verify=options.verify,
@@ -272,21 +289,28 @@ def _add_convert(commands: Any) -> None:
     words = "write a dataset in another format; the same command goes on after an interruption"
     example = "penstock convert photos/ train.tar --shard-size 256MB --shuffle 7 --verify"
     parser = _add(commands, "convert", action, words, example)
-    parser.add_argument("source", help="what penstock.open takes")
+    parser.add_argument("source", nargs="+", help="what penstock.open takes")
     parser.add_argument(
         "destination", help="ends in .tar, .tfrecord, .parquet, .npy, .zarr or / (an image folder)"
     )
     parser.add_argument("--to", help="the format, if the ending does not say")
-    parser.add_argument("--fields", help="these only, separated by commas")
+    parser.add_argument("--format", help="of the source, if its name does not say")
+    parser.add_argument(
+        "--fields", type=_fields, help='these only: "image,label"; with types: "ids=int64[]"'
+    )
+    parser.add_argument("--window", type=_whole(1), help="rows or tokens in a sample")
+    parser.add_argument("--stride", type=_whole(1), help="from one window to the next")
+    parser.add_argument("--dtype", help="of tokens: uint16, uint32 or int32")
     parser.add_argument(
         "--shard-size", type=_shard_size, help='samples in a shard, or about so many bytes: "256MB"'
     )
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="in a shuffled order")
     parser.add_argument("--image-size", type=_size, metavar="HxW", help="decode images, for arrays")
+    parser.add_argument("--renumber", action="store_true", help="labels of a folder may have gaps")
     parser.add_argument("--threads", type=_whole(1), help="parts at a time")
     parser.add_argument("--on-error", choices=["raise", "skip"], default="raise")
     parser.add_argument("--verify", action="store_true", help="read it back and compare")
-    parser.add_argument("--overwrite", action="store_true", help="whatever is there")
+    parser.add_argument("--overwrite", action="store_true", help="what is there")
     _json(parser)
 
 

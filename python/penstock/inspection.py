@@ -27,7 +27,7 @@ class Field:
 
     name: str
     kind: str
-    """"bytes", "text", "int", "array", ..."""
+    """"bytes", "text", "int", "array", ...; "unknown": later samples have it, this one has not."""
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
     bytes: int | None = None
@@ -82,17 +82,19 @@ def inspect(
     leaves = [] if ds.sequential else ds._leaves()
     paths = _core.expand(names)
     fields = [_field(name, value) for name, value in found[0].items()] if found else []
-    if not found and ds.fields:
-        fields = [Field(name, "unknown") for name in ds.fields]
+    if not ds.sequential:
+        fields += [
+            Field(name, "unknown") for name in ds.fields if not found or name not in found[0]
+        ]
     return Inspection(
         names,
         format,
         count,
         fields,
-        sum(1 for path in paths for _ in _files(path)),
+        sum(1 for path in paths for _ in files_of(path)),
         None
         if any("://" in path for path in paths)
-        else sum(os.path.getsize(one) for path in paths for one in _files(path)),
+        else sum(os.path.getsize(one) for path in paths for one in files_of(path)),
         leaves[0].mean_bytes if leaves and count else None,
         [f"{name}: {note or codecs}" for leaf in leaves for name, codecs, note in leaf.notes],
         found[:samples],
@@ -141,6 +143,8 @@ def _describe(one: Field) -> str:
     if one.dtype is not None:
         return f"{one.dtype} {list(one.shape) if one.shape else 'number'}"
     size = "" if one.bytes is None else f", {_size(one.bytes)} in the first sample"
+    if one.kind == "unknown":
+        return "not in the first sample"
     return one.kind + ("" if one.image is None else f", {one.image}") + size
 
 
@@ -203,7 +207,8 @@ def _pixels(value: Any) -> Any:
     return np.broadcast_to(value[rows][:, columns], (*size, 3))
 
 
-def _files(path: str) -> list[str]:
+def files_of(path: str) -> list[str]:
+    """The file itself, or all that are in the folder."""
     if not os.path.isdir(path):
         return [path]
     return [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]

@@ -195,14 +195,16 @@ def test_an_interrupted_run_is_continued_only_with_the_same_plan(
 
 def test_verification_finds_what_is_not_the_same(photos: Path, tmp_path: Path) -> None:
     from penstock.convert import _writers
+    from penstock.convert._source import open_source
 
     for ending in ("tar", "tfrecord", "parquet"):
         done = convert(photos, tmp_path / f"x.{ending}")
         other = convert(photos, tmp_path / f"y.{ending}", shuffle=1)
         os.replace(other.files[0], done.files[0])
-        ds = ps.open(photos)
-        writer = _writers.writer_for(done.files[0], None, ds, None)
-        samples = ((i, ds[i]) for i in range(COUNT))
+        source = open_source(photos, ending, None, None, None, {})
+        writer = _writers.writer_for(done.files[0], ending, source, None)
+        writer.learn(source)
+        samples = ((i, source.ds[i]) for i in range(COUNT))
         with pytest.raises(ValueError, match="verification failed"):
             writer.check(0, samples, lambda: iter(()))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io as memory
 import json
 import os
 import zlib
@@ -12,34 +14,74 @@ import numpy as np
 
 from penstock import io
 from penstock.convert._journal import write_whole
+from penstock.convert._tree_writers import TreeWriter
 from penstock.convert._values import stays_below
 from penstock.convert._writers import Batches, Samples, Writer, differs
 
 
 class ArrayWriter(Writer):
     stacked = True
+    bytes_of_part = 1 << 22
+    types = ""
+    """Kinds of NumPy's types that it can hold."""
+    widest = 1 << 62
+    """Bytes of a number, at most."""
 
     def __init__(
         self, target: str, samples: int, rows: int | None, first: Mapping[str, Any]
     ) -> None:
-        self.kinds = {name: _kind(name, value) for name, value in first.items()}
+        self._numbers: set[str] = set()  # Python's: floats of TFRecord files are float32
+        self.kinds = {name: self._kind(name, value) for name, value in first.items()}
         if not self.kinds:
-            raise ValueError("there is no sample to write")
-        size = sum(dtype.itemsize * int(np.prod(shape)) for dtype, shape in self.kinds.values())
-        super().__init__(target, samples, rows or max(1, self.bytes_of_part // max(size, 1)))
+            raise ValueError("there is no field to write")
+        self._size = sum(
+            dtype.itemsize * int(np.prod(shape)) for dtype, shape in self.kinds.values()
+        )
+        super().__init__(target, samples, rows or max(1, self.bytes_of_part // max(self._size, 1)))
 
-    bytes_of_part = 1 << 22
+    def _kind(self, name: str, value: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """(dtype, shape) of a row."""
+        if isinstance(value, np.generic):
+            value = np.asarray(value)
+        if isinstance(value, bool | int | float):
+            self._numbers.add(name)
+            value = np.asarray(value, np.float32 if isinstance(value, float) else None)
+        if not isinstance(value, np.ndarray):
+            found = "text" if isinstance(value, str) else type(value).__name__
+            raise ValueError(
+                f"'{name}' is {found}, not numbers: arrays cannot hold it. Choose fields "
+                "(--fields), or decode images (--image-size 64x64)"
+            )
+        kind, width = value.dtype.kind, value.dtype.itemsize
+        if kind not in self.types or width > self.widest * (2 if kind == "c" else 1):
+            raise ValueError(
+                f"'{name}' has values of type {value.dtype}, which .{self.format} cannot hold "
+                f"here: choose fields (--fields){'' if self.format == 'npy' else ', or write .npy'}"
+            )
+        return value.dtype, value.shape
 
     def part_of(self, batches: Batches) -> dict[str, Any]:
         """The rows of a part, one array for each field."""
         pieces: dict[str, list[Any]] = {name: [] for name in self.kinds}
         for batch in batches():
             for name, value in batch.items():
-                pieces[name].append(np.asarray(value))
+                pieces[name].append(self._rows_of(name, value))
         return {
-            name: np.ascontiguousarray(np.concatenate(found), self.kinds[name][0])
+            name: np.ascontiguousarray(np.concatenate(found)) if found else np.zeros(0)
             for name, found in pieces.items()
         }
+
+    def _rows_of(self, name: str, value: Any) -> Any:
+        if name not in self.kinds:
+            raise ValueError(f"'{name}' is in some samples only: choose fields (--fields)")
+        dtype, shape = self.kinds[name]
+        rows = np.asarray(value, dtype if name in self._numbers else None)
+        if rows.dtype != dtype or rows.shape[1:] != shape:
+            raise ValueError(
+                f"'{name}' is {dtype} {list(shape)} in the first sample, and {rows.dtype} "
+                f"{list(rows.shape[1:])} in others: an array has one type and shape"
+            )
+        return rows
 
     def whole(self, part: int, arrays: dict[str, Any]) -> int:
         """How many rows; arrays have no holes."""
@@ -57,7 +99,9 @@ class NpyWriter(ArrayWriter):
     """One file, which parts are written into; it gets its name in the end."""
 
     format = "npy"
+    moves = True
     bytes_of_part = 1 << 26
+    types = "biufcmMSUV"
 
     def __init__(
         self, target: str, samples: int, rows: int | None, first: Mapping[str, Any]
@@ -71,27 +115,43 @@ class NpyWriter(ArrayWriter):
         if rows is not None:
             raise ValueError("a .npy file is not cut into shards")
         self._partial = f"{self.target}.partial"
+        ((dtype, shape),) = self.kinds.values()
+        self._header = _npy_header(dtype, (samples, *shape))
 
     def begin(self, resumed: bool) -> None:
-        super().begin(resumed)
-        ((dtype, shape),) = self.kinds.values()
-        if not resumed:
-            made = np.lib.format.open_memmap(
-                self._partial, "w+", dtype=dtype, shape=(self.samples, *shape)
-            )
-            made.flush()
+        if resumed:
+            return
+        with open(self._partial, "wb") as file:
+            file.write(self._header)
+            file.flush()
+            _reserve(file.fileno(), len(self._header) + self.samples * self._size)
 
-    def write(self, part: int, samples: Samples, batches: Batches) -> None:
+    def write(self, part: int, samples: Samples, batches: Batches) -> int:
         arrays = self.part_of(batches)
-        count = self.whole(part, arrays)
-        first = part * self.rows
-        mapped = np.lib.format.open_memmap(self._partial, "r+")
-        mapped[first : first + count] = next(iter(arrays.values()))
-        mapped.flush()
+        self.whole(part, arrays)
+        (array,) = arrays.values()
+        # Not through a map: a full disk would be a signal, not an error.
+        with open(self._partial, "r+b") as file:
+            file.seek(len(self._header) + part * self.rows * self._size)
+            file.write(array.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        return int(array.nbytes)
+
+    def standing(self, part: int) -> int:
+        path = self.target if self.moved else self._partial
+        whole = len(self._header) + self.samples * self._size
+        if not os.path.isfile(path) or os.path.getsize(path) != whole:
+            return -1
+        return min(self.rows, self.samples - part * self.rows) * self._size
 
     def finish(self) -> None:
-        if os.path.exists(self._partial):  # not: a run that was killed right after this
+        if not self.moved:
             os.replace(self._partial, self.target)
+
+    def abandon(self) -> None:
+        if os.path.exists(self._partial):
+            os.unlink(self._partial)
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
         (expected,) = self.part_of(batches).values()
@@ -101,11 +161,13 @@ class NpyWriter(ArrayWriter):
             raise differs(self.target, f"rows from {first} on")
 
 
-class ZarrWriter(ArrayWriter):
+class ZarrWriter(TreeWriter, ArrayWriter):
     """A Zarr group of version 3: a chunk for each part, packed by gzip. The metadata comes last:
     until then nobody takes it for a store."""
 
     format = "zarr"
+    types = "biufc"
+    widest = 8
 
     def __init__(
         self, target: str, samples: int, rows: int | None, first: Mapping[str, Any]
@@ -115,22 +177,34 @@ class ZarrWriter(ArrayWriter):
         if bad:
             raise ValueError(f"the field {bad[0]!r} cannot be the name of an array: rename it")
 
-    def begin(self, resumed: bool) -> None:
-        for name in self.kinds:
-            os.makedirs(os.path.join(self.target, name, "c"), exist_ok=True)
+    def foreign(self) -> str | None:
+        marks = ("zarr.json", ".zgroup", ".zarray")
+        store = any(os.path.exists(os.path.join(self.target, mark)) for mark in marks)
+        return None if store or not os.listdir(self.target) else self.target
 
-    def write(self, part: int, samples: Samples, batches: Batches) -> None:
+    def write(self, part: int, samples: Samples, batches: Batches) -> int:
         arrays = self.part_of(batches)
         self.whole(part, arrays)
+        size = 0
         for name, array in arrays.items():
             dtype, shape = self.kinds[name]
             chunk = np.zeros((self.rows, *shape), dtype)  # the last one is filled up
             chunk[: len(array)] = array
             packer = zlib.compressobj(1, wbits=31)
             packed = packer.compress(chunk.tobytes()) + packer.flush()
-            path = os.path.join(self.target, name, "c", str(part), *("0" for _ in shape))
+            path = self._chunk(name, part)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_whole(path, packed)
+            size += len(packed)
+        return size
+
+    def standing(self, part: int) -> int:
+        paths = [self._chunk(name, part) for name in self.kinds]
+        return sum(os.path.getsize(path) if os.path.isfile(path) else -1 for path in paths)
+
+    def _chunk(self, name: str, part: int) -> str:
+        _, shape = self.kinds[name]
+        return os.path.join(self.place, name, "c", str(part), *("0" for _ in shape))
 
     def finish(self) -> None:
         for name, (dtype, shape) in self.kinds.items():
@@ -144,17 +218,18 @@ class ZarrWriter(ArrayWriter):
                     "configuration": {"chunk_shape": [self.rows, *(max(n, 1) for n in shape)]},
                 },
                 "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-                "fill_value": False if dtype.kind == "b" else 0,
+                "fill_value": {"b": False, "c": [0, 0]}.get(dtype.kind, 0),
                 "codecs": [
                     {"name": "bytes", "configuration": {"endian": "little"}},
                     {"name": "gzip", "configuration": {"level": 1}},
                 ],
                 "attributes": {},
             }
-            path = os.path.join(self.target, name, "zarr.json")
+            path = os.path.join(self.place, name, "zarr.json")
             write_whole(path, json.dumps(about, indent=1).encode())
         group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
-        write_whole(os.path.join(self.target, "zarr.json"), json.dumps(group).encode())
+        write_whole(os.path.join(self.place, "zarr.json"), json.dumps(group).encode())
+        super().finish()
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
         import penstock as ps
@@ -162,20 +237,30 @@ class ZarrWriter(ArrayWriter):
         expected = self.part_of(batches)
         first = part * self.rows
         count = self.whole(part, expected)
-        some = ps.open(self.target, fields=list(self.kinds)).skip(first).take(count)
+        opened = ps.open(self.target, format="zarr", fields=list(self.kinds))
+        some = opened.skip(first).take(count)
         (got,) = some.shard(0, 1).batch(count, ends="short").loader(threads=1)
         for name, array in expected.items():
             if np.asarray(got[name]).tobytes() != array.tobytes():
                 raise differs(self.target, f"'{name}', rows from {first} on")
 
 
-def _kind(name: str, value: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """(dtype, shape) of a row."""
-    if isinstance(value, bool | int | float):
-        value = np.asarray(value, np.float32 if isinstance(value, float) else None)
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-        raise ValueError(
-            f"'{name}' is {type(value).__name__}, not numbers: arrays cannot hold it. Choose "
-            "fields (--fields), or decode images (--image-size 64x64)"
-        )
-    return value.dtype, value.shape
+def _npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    header = memory.BytesIO()
+    descr = np.lib.format.dtype_to_descr(dtype)
+    about = {"descr": descr, "fortran_order": False, "shape": shape}
+    try:
+        np.lib.format.write_array_header_1_0(header, about)
+    except ValueError:  # it is longer than that version allows
+        np.lib.format.write_array_header_2_0(header, about)
+    return header.getvalue()
+
+
+def _reserve(file: int, size: int) -> None:
+    """Room for all of it, or an error now."""
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+        os.ftruncate(file, size)  # a file system that cannot do this

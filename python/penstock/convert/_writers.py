@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock import io
-from penstock.convert import _values
-from penstock.convert._journal import write_whole
+from penstock.convert._safety import in_the_way
+from penstock.convert._tar_members import Members, tar_header
+from penstock.convert._values import features, image_ending
 
 if TYPE_CHECKING:
-    import penstock as ps
+    from penstock.convert._source import Source
 
 Samples = Iterator[tuple[int, dict[str, Any]]]
 Batches = Callable[[], Iterator[dict[str, Any]]]
@@ -26,19 +26,22 @@ ENDINGS = {
     ".npy": "npy",
     ".zarr": "zarr",
 }
+FORMATS = (*dict.fromkeys(ENDINGS.values()), "folder")
 
 
 class Writer:
-    """Parts of `rows` samples each, written and checked by several threads at a time."""
+    """Parts of `rows` samples each, written and checked by several threads at a time.
+
+    What is there already stays until it is replaced, if the format has one file or folder.
+    """
 
     format = ""
     stacked = False
     """Does it take batches of arrays? Else sample by sample."""
-
-    root = ""
-    """Of the source, if it is a folder."""
-    ragged: frozenset[str] = frozenset()
-    """Fields whose arrays differ in length from sample to sample."""
+    moves = False
+    """Is it written beside its place, and put there in the end?"""
+    moved = False
+    """Has an earlier run done that?"""
 
     def __init__(self, target: str, samples: int, rows: int | None) -> None:
         self.target = target.rstrip("/")
@@ -46,25 +49,37 @@ class Writer:
         self.rows = max(1, min(rows or samples, samples))
         self.parts = -(-samples // self.rows)
 
+    def owns(self, path: str) -> bool:
+        """Is this, by its name, a file that a run writes or removes?"""
+        folder, name = os.path.split(self.target)
+        same = os.path.realpath(os.path.dirname(path)) == os.path.realpath(folder or ".")
+        return same and bool(re.fullmatch(self.pattern(name), os.path.basename(path)))
+
+    def pattern(self, name: str) -> str:
+        """Of the names it writes, where it is to write `name`."""
+        return re.escape(name) + r"(\.(converting|partial|replaced))?"
+
     def there(self) -> str | None:
         """What stands where this would write."""
-        return self.target if os.path.exists(self.target) else None
+        return self.target if os.path.lexists(self.target) else None
 
     def clear(self) -> None:
+        """What is there may be replaced. Raises if it is not what a conversion writes."""
         if os.path.isdir(self.target):
-            shutil.rmtree(self.target)
-        elif os.path.exists(self.target):
-            os.unlink(self.target)
+            raise in_the_way(self.target, "it is a folder, and a file would be written")
+
+    def learn(self, source: Source) -> None:
+        """Looks at the source ahead of time. Raises if it cannot be written at all."""
 
     def begin(self, resumed: bool) -> None:
-        folder = os.path.dirname(self.target)
-        if folder:
-            os.makedirs(folder, exist_ok=True)
+        """Before the first part; `resumed`: some of them are there."""
 
-    def try_one(self, ds: ps.Dataset) -> None:
-        """Raises if samples like the first one cannot be written at all."""
+    def write(self, part: int, samples: Samples, batches: Batches) -> int:
+        """How many bytes it has become."""
+        raise NotImplementedError
 
-    def write(self, part: int, samples: Samples, batches: Batches) -> None:
+    def standing(self, part: int) -> int:
+        """How many bytes of a part an earlier run has left."""
         raise NotImplementedError
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
@@ -73,12 +88,17 @@ class Writer:
     def finish(self) -> None:
         """All parts are there."""
 
+    def abandon(self) -> None:
+        """Removes what was written halfway."""
+
     def names(self) -> list[str]:
         return [self.target]
 
 
 class ShardWriter(Writer):
     """A part is a file of its own: train-000000.tar."""
+
+    _halfway = r"\.partial(\.\d+\.\d+\.tmp)?"
 
     def __init__(self, target: str, samples: int, rows: int | None) -> None:
         super().__init__(target, samples, rows)
@@ -93,14 +113,20 @@ class ShardWriter(Writer):
     def names(self) -> list[str]:
         return [self.path(part) for part in range(self.parts)]
 
-    def _standing(self) -> list[str]:
+    def pattern(self, name: str) -> str:
+        journal = re.escape(name) + r"\.converting"
+        return rf"{journal}|{self._shard(name)}(\.psidx|{self._halfway})?"
+
+    def _shard(self, name: str) -> str:
+        stem, ending = os.path.splitext(name)
+        number = r"-\d{6}" if self._sharded else ""
+        return re.escape(stem) + number + re.escape(ending)
+
+    def _standing(self, more: str = "") -> list[str]:
         """Files of these names, with shards beyond the last one of this run: who opens all shards
         would read them, too."""
-        if not self._sharded:
-            return [self.target] if os.path.exists(self.target) else []
         folder, name = os.path.split(self.target)
-        stem, ending = os.path.splitext(name)
-        shard = re.compile(re.escape(stem) + r"-\d{6}" + re.escape(ending))
+        shard = re.compile(self._shard(name) + more)
         found = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
         return [os.path.join(folder, one) for one in sorted(found) if shard.fullmatch(one)]
 
@@ -109,22 +135,32 @@ class ShardWriter(Writer):
 
     def clear(self) -> None:
         for name in self._standing():
-            for one in (name, f"{name}.psidx"):
-                if os.path.exists(one):
-                    os.unlink(one)
+            if os.path.isdir(name):
+                raise in_the_way(name, "it is a folder, and a file would be written")
+        for name in self._standing(r"(\.psidx)?") if self._sharded else ():
+            os.unlink(name)
 
     def begin(self, resumed: bool) -> None:
-        super().begin(resumed)
-        for name in self.names():
-            if os.path.exists(f"{name}.partial"):  # of a run that was killed
-                os.unlink(f"{name}.partial")
+        self.abandon()  # what a run that was killed has left
 
-    def write(self, part: int, samples: Samples, batches: Batches) -> None:
-        partial = f"{self.path(part)}.partial"
+    def abandon(self) -> None:
+        for name in self._standing(self._halfway):
+            os.unlink(name)
+
+    def standing(self, part: int) -> int:
+        path = self.path(part)
+        return os.path.getsize(path) if os.path.isfile(path) else -1
+
+    def write(self, part: int, samples: Samples, batches: Batches) -> int:
+        path = self.path(part)
+        partial = f"{path}.partial"
         self.write_file(partial, samples)
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(partial, self.path(part))
+        if os.path.exists(f"{path}.psidx"):  # of the file that is replaced
+            os.unlink(f"{path}.psidx")
+        os.replace(partial, path)
+        return os.path.getsize(path)
 
     def write_file(self, path: str, samples: Samples) -> None:
         raise NotImplementedError
@@ -132,12 +168,23 @@ class ShardWriter(Writer):
 
 class TarWriter(ShardWriter):
     format = "tar"
+    _members = Members()
+
+    def learn(self, source: Source) -> None:
+        image = ""
+        if "image" in source.fields:
+            for sample in source.readable():  # until it is known what the first image is
+                value = sample.get("image")
+                if value is not None:
+                    image = image_ending(value) or ""
+                    break
+        self._members = Members(source.by_path, source.names[0], image)
 
     def write_file(self, path: str, samples: Samples) -> None:
         with open(path, "wb") as file:
             for key, members in self._named(samples):
                 for field, data in members.items():
-                    file.write(_values.tar_header(f"{key}.{field}", len(data)))
+                    file.write(tar_header(f"{key}.{field}", len(data)))
                     file.write(data)
                     file.write(bytes(-len(data) % 512))
             file.write(bytes(1024))
@@ -154,8 +201,8 @@ class TarWriter(ShardWriter):
         """(key, members). A key that was there before has the number behind it: a.jpg, a.png."""
         seen: set[str] = set()
         for position, sample in samples:
-            key, members = _values.tar_members(position, sample, self.root)
-            if key in seen:
+            key, members = self._members.of(position, sample)
+            while key in seen:
                 key = f"{key}-{position:09}"
             seen.add(key)
             yield key, members
@@ -167,118 +214,49 @@ class TFRecordWriter(ShardWriter):
     def write_file(self, path: str, samples: Samples) -> None:
         with io.TFRecordWriter(path) as writer:
             for _, sample in samples:
-                writer.write(io.encode_example(_values.features(sample)))
+                writer.write(io.encode_example(features(sample)))
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
         written = io.iter_tfrecord(self.path(part))
         for position, sample in samples:
-            if next(written, None) != io.encode_example(_values.features(sample)):
+            if next(written, None) != io.encode_example(features(sample)):
                 raise differs(self.path(part), f"sample {position}")
         _no_more(written, self.path(part))
 
 
-class ParquetWriter(ShardWriter):
-    format = "parquet"
-    groups = 4096
-    """Rows in a group, at most."""
-
-    def try_one(self, ds: ps.Dataset) -> None:
-        try:
-            first = ds[0]
-        except Exception:  # it is damaged, or there is none: this comes up when it is its turn
-            return
-        _values.arrow_table([first], self.ragged)
-
-    def write_file(self, path: str, samples: Samples) -> None:
-        import pyarrow.parquet as parquet
-
-        writer: Any = None
-        for rows in self._groups(samples):
-            table = _values.arrow_table(rows, self.ragged, writer and writer.schema)
-            if writer is None:
-                writer = parquet.ParquetWriter(path, table.schema, write_page_checksum=True)
-            writer.write_table(table.cast(writer.schema))
-        if writer is None:
-            raise ValueError("there is no sample to write")
-        writer.close()
-
-    def check(self, part: int, samples: Samples, batches: Batches) -> None:
-        import pyarrow.parquet as parquet
-
-        with parquet.ParquetFile(self.path(part)) as file:
-            groups = 0
-            for groups, rows in enumerate(self._groups(samples), 1):
-                table = _values.arrow_table(rows, self.ragged, file.schema_arrow)
-                if not file.read_row_group(groups - 1).equals(table.cast(file.schema_arrow)):
-                    raise differs(self.path(part), f"row group {groups - 1}")
-            if groups != file.num_row_groups:
-                raise differs(self.path(part), "the number of row groups")
-
-    def _groups(self, samples: Samples) -> Iterator[list[dict[str, Any]]]:
-        """Groups of rows, of about 64 MB at most."""
-        rows: list[dict[str, Any]] = []
-        size = 0
-        for _, sample in samples:
-            rows.append(sample)
-            size += sum(_values.size_of(value) for value in sample.values())
-            if len(rows) == self.groups or size > 64_000_000:
-                yield rows
-                rows, size = [], 0
-        if rows:
-            yield rows
+def format_to_write(target: str, to: str | None) -> str:
+    """The format, by name or by the ending."""
+    if to is None:
+        ending = os.path.splitext(target)[1]
+        to = "folder" if target.endswith("/") else ENDINGS.get(ending, "")
+    if to not in FORMATS:
+        raise ValueError(
+            f"cannot tell what to write from the name {target!r}: it ends in .tar, .tfrecord, "
+            '.parquet, .npy, .zarr or "/" (a folder of images), or give the format (--to), one of '
+            f"{', '.join(FORMATS)}"
+        )
+    return to
 
 
-class FolderWriter(Writer):
-    """Images in a sub-folder for each label."""
-
-    format = "folder"
-
-    def __init__(self, target: str, samples: int, rows: int | None) -> None:
-        super().__init__(target, samples, rows or 1000)
-
-    def begin(self, resumed: bool) -> None:
-        os.makedirs(self.target, exist_ok=True)
-
-    def write(self, part: int, samples: Samples, batches: Batches) -> None:
-        for position, sample in samples:
-            name, data = _values.image_file(position, sample)
-            path = os.path.join(self.target, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_whole(path, data)
-
-    def check(self, part: int, samples: Samples, batches: Batches) -> None:
-        for position, sample in samples:
-            name, data = _values.image_file(position, sample)
-            with open(os.path.join(self.target, name), "rb") as file:
-                if file.read() != bytes(data):
-                    raise differs(self.target, name)
-
-
-def writer_for(target: str, to: str | None, ds: ps.Dataset, rows: int | None) -> Writer:
+def writer_for(target: str, to: str, source: Source, rows: int | None) -> Writer:
     from penstock.convert._array_writers import NpyWriter, ZarrWriter
+    from penstock.convert._parquet_writer import ParquetWriter
+    from penstock.convert._tree_writers import FolderWriter
 
+    if to in ("zarr", "npy"):
+        kind = ZarrWriter if to == "zarr" else NpyWriter
+        return kind(target, len(source.ds), rows, source.ds[0])
     kinds = {
         "tar": TarWriter,
         "tfrecord": TFRecordWriter,
         "parquet": ParquetWriter,
         "folder": FolderWriter,
     }
-    if to is None:
-        ending = os.path.splitext(target)[1]
-        to = "folder" if target.endswith("/") else ENDINGS.get(ending, "")
-    if to in kinds:
-        if to == "parquet":
-            from penstock.data._arrow import need_pyarrow
+    if to == "parquet":
+        from penstock.data._arrow import need_pyarrow
 
-            need_pyarrow()
-        return kinds[to](target, len(ds), rows)
-    if to in ("zarr", "npy"):
-        first = ds[0] if len(ds) else {}
-        return (ZarrWriter if to == "zarr" else NpyWriter)(target, len(ds), rows, first)
-    raise ValueError(
-        f"cannot tell what to write from the name {target!r}: it ends in .tar, .tfrecord, "
-        '.parquet, .npy, .zarr or "/" (a folder of images), or give the format (--to)'
-    )
+        need_pyarrow()
+    return kinds[to](target, len(source.ds), rows)
 
 
 def differs(path: str, what: str) -> ValueError:

@@ -1,0 +1,144 @@
+"""What a conversion reads: a dataset whose samples are as they are to be written, and the files
+behind it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import penstock as ps
+from penstock import _core, io
+from penstock.data._files import format_of
+from penstock.data._plan import ParseExample, TableRows, leaves
+from penstock.inspection import files_of
+
+Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_NAMED_BY = {"tar": "__key__", "folder": "path", "files": "path"}
+_ARRAYS = ("zarr", "npy")
+
+
+@dataclass(frozen=True)
+class Source:
+    ds: ps.Dataset
+    names: list[str]
+    """Files, folders and URLs."""
+    format: str
+    fields: list[str]
+    """Of all samples together: those of a tar may lack some."""
+    ragged: frozenset[str]
+    """Fields whose arrays differ in length from sample to sample."""
+    raw: ps.Dataset
+    """The same, with members of tars as they are."""
+
+    @property
+    def by_path(self) -> bool:
+        """Is `path` the name of a sample's file? In other formats it is a field like any other."""
+        return self.format in ("folder", "files")
+
+    @property
+    def uneven(self) -> bool:
+        """May samples lack fields that others have?"""
+        return self.format == "tar"
+
+    def readable(self) -> Iterator[dict[str, Any]]:
+        """Samples from the first one on, without those that are damaged: they come up when it is
+        their turn."""
+        for i in range(len(self.ds)):
+            try:
+                yield self.ds[i]
+            except (OSError, ValueError, TypeError, KeyError, IndexError, NotImplementedError):
+                continue
+
+    def values_of(self, *names: str) -> Iterator[dict[str, Any]]:
+        """The first of these fields that there is, alone, of all samples that can be read."""
+        name = next((name for name in names if name in self.fields), None)
+        if name is None:
+            return
+        some = self.raw.select(name).shard(0, 1).batch(1024, ends="short", collate="list")
+        with some.loader(threads=1, on_error="skip") as loader:
+            for batch in loader:
+                for value in batch[name]:
+                    yield _values({name: value}) if self.format == "tar" else {name: value}
+
+
+def open_source(
+    source: Names,
+    to: str,
+    fields: Sequence[str] | Mapping[str, str] | None,
+    image_size: tuple[int, int] | None,
+    shuffle: int | None,
+    options: Mapping[str, Any],
+) -> Source:
+    """`to` is the format that is written, `options` are those of penstock.open."""
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    given = [os.fspath(name) for name in source]
+    wanted: Any = dict(fields) if isinstance(fields, Mapping) else list(fields) if fields else None
+    ds = ps.open(given, fields=wanted, **options)
+    if ds.sequential:
+        raise ValueError(
+            "a compressed source is read from front to back and cannot be cut into parts: unpack it"
+        )
+    if len(ds) == 0:
+        raise ValueError(f"there is no sample in {', '.join(given)}: nothing to convert")
+    format = options.get("format") or format_of(tuple(given))
+    if image_size is not None:
+        ds = ds.decode_image(size=image_size)
+    name = _NAMED_BY.get(format)
+    if to in _ARRAYS and name in ds.fields and name not in (fields or ()):
+        ds = ds.select(*(field for field in ds.fields if field != name))
+    if shuffle is not None:
+        ds = ds.shuffle(seed=shuffle)
+    values = ds.map(_values) if format == "tar" and to != "tar" else ds
+    return Source(values, _core.expand(given), format, list(ds.fields), _ragged(ds), ds)
+
+
+def stamp_of(names: Sequence[str]) -> str:
+    """Changes if a file of the source does; those on servers are not looked at."""
+    digest = hashlib.sha256()
+    for name in names:
+        for path in [] if "://" in name else sorted(files_of(name)):
+            status = os.stat(path) if os.path.exists(path) else os.lstat(path)
+            words = f"{os.path.basename(path)}\0{status.st_size}\0{status.st_mtime_ns}\0"
+            digest.update(os.fsencode(words))
+    return digest.hexdigest()
+
+
+def _values(sample: dict[str, Any]) -> dict[str, Any]:
+    """Labels, texts and arrays of a tar as values; other members are bytes."""
+    found = {}
+    for name, value in sample.items():
+        try:
+            found[name] = _value(name.rsplit(".", 1)[-1], value)
+        except (ValueError, NotImplementedError) as error:
+            raise ValueError(f"'{name}' of sample {sample.get('__key__', '?')}: {error}") from None
+    return found
+
+
+def _value(kind: str, value: Any) -> Any:
+    if not isinstance(value, bytes | memoryview):
+        return value
+    if kind == "cls":
+        digits = bytes(value).strip()
+        if not re.fullmatch(rb"[+-]?[0-9]+", digits):
+            raise ValueError(f"{digits[:20]!r} is not a whole number")
+        return int(digits)
+    if kind == "txt":
+        return bytes(value).decode()
+    return io.load_npy(bytes(value)) if kind == "npy" else value
+
+
+def _ragged(ds: ps.Dataset) -> frozenset[str]:
+    """Fields that are declared to have any length."""
+    found = set()
+    for step in (*(step for leaf in leaves(ds._node) for step in leaf.steps), *ds._steps):
+        if isinstance(step, TableRows):
+            found |= {name for name, _, _, shape in step.fields if -1 in shape}
+        elif isinstance(step, ParseExample):
+            found |= {name for name, kind in step.fields if "[]" in kind}
+    return frozenset(found)
