@@ -190,9 +190,9 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
   const bool leaves_out = start > 0 && input_->stream().codec == "mpeg4";
   for (std::uint32_t number = start; goes_on(number); ++number) {
     const IndexedPacket& one = index_.packets[number];
-    // (AVI has no times with newer FFmpegs: then the order of the pictures was looked up.)
-    const bool timed = one.pts != av::kNoTime && first.pts != av::kNoTime;
-    if (leaves_out && one.place < first.place && (!timed || one.pts < first.pts)) continue;
+    if (leaves_out && one.place < first.place && one.pts != av::kNoTime && one.pts < first.pts) {
+      continue;
+    }
     while (target != run.targets.end() && target->packet < number) ++target;
     if (Status fetched = fetch(number); !fetched) {
       pass.lost = number;
