@@ -31,7 +31,7 @@ GROWS: dict[str, tuple[Any, bytes]] = {
 }
 
 
-def same_as_h5py(path: Path, rows: Any = None, native: bool = True) -> None:
+def assert_same_as_h5py(path: Path, rows: Any = None, native: bool = True) -> None:
     with h5py.File(path) as file:
         wanted = file["x"][...]
     ds = ps.open(path)
@@ -54,7 +54,7 @@ def test_every_index_and_filter(libver: Any, grows: str, filters: Any, tmp_path:
     with h5py.File(path, "w", libver=libver) as file:
         made = file.create_dataset("x", (20, 6), "i4", **options)
         made[...] = filled("i4", (20, 6))
-    same_as_h5py(path)
+    assert_same_as_h5py(path)
     assert libver not in (V110, V112) or mark in path.read_bytes()
     with h5py.File(path, "a", libver=libver) as file:
         made = file.create_dataset("some", (20, 6), "i4", **options)
@@ -75,7 +75,7 @@ def test_the_latest_version_without_filters(grows: str, tmp_path: Path) -> None:
     with h5py.File(path, "w", libver="latest") as file:
         options = {"chunks": (3, 2), "maxshape": GROWS[grows][0]}
         file.create_dataset("x", data=filled("i4", (20, 6)), **options)
-    same_as_h5py(path)
+    assert_same_as_h5py(path)
 
 
 def test_an_array_that_grows_in_another_dimension_than_the_first(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_any_dataset_is_what_h5py_reads(seed: int, tmp_path: Path) -> None:
                             for extent, limit in zip(made.shape, most, strict=True)
                         )
                     )
-        same_as_h5py(path)
+        assert_same_as_h5py(path)
 
 
 @pytest.mark.parametrize("filters", ["none", "fletcher32"])
@@ -183,7 +183,7 @@ def test_chunks_that_were_all_made_at_once(tmp_path: Path) -> None:
                 file["x"].resize((7, 9))
         data = path.read_bytes()
         assert not any(mark in data for mark in (b"FAHD", b"EAHD", b"BTHD", b"TREE\1"))
-        same_as_h5py(path)
+        assert_same_as_h5py(path)
 
 
 @pytest.mark.parametrize("filters", FILTERS)
@@ -209,7 +209,7 @@ def test_layouts_of_the_first_versions(version: int, tmp_path: Path) -> None:
     assert len(new.findall(data)) == 1
     old = bytes([version, 2, 2]) + bytes(5)
     path.write_bytes(new.sub(lambda found: old + found[1] + found[2], data))
-    same_as_h5py(path)
+    assert_same_as_h5py(path)
 
 
 # ---- files that begin with something else
@@ -256,19 +256,19 @@ def narrow(path: Path, sizes: tuple[int, int], **options: Any) -> None:
 def test_other_widths_are_left_to_libhdf5(sizes: tuple[int, int], tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     narrow(path, sizes, compression="gzip")
-    same_as_h5py(path, native=False)
+    assert_same_as_h5py(path, native=False)
     assert "because addresses or lengths in the file are not 8 bytes" in ps.open(path).explain()
 
 
 def test_libhdf5_reads_arrays_that_grow_in_another_dimension(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     narrow(path, (4, 8), maxshape=(20, None))
-    same_as_h5py(path, native=False)
+    assert_same_as_h5py(path, native=False)
     with h5py.File(path, "w", libver=V110) as file:
         options = {"chunks": (3, 2), "maxshape": (33, None), "scaleoffset": 0}
         file.create_dataset("x", data=filled("i4", (20, 6)), **options)
         file["x"].resize((21, 5))
-    same_as_h5py(path, native=False)
+    assert_same_as_h5py(path, native=False)
 
 
 def test_filters_that_libhdf5_lacks_are_refused_when_it_has_to_read(tmp_path: Path) -> None:
