@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 7;
+inline constexpr int kInterface = 8;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -192,6 +192,9 @@ class Input {
   // Of the packet last read, to be asked of each, from the first one on: is its picture shown
   // before that of the packet before it, as the stream itself says? False where it does not say.
   virtual bool shown_early() = 0;
+  // Of the packet last read: does it hold two pictures, the second of which is shown first? Only
+  // MPEG-4 in AVI may.
+  virtual bool holds_two() const = 0;
 
   // Puts the parameter sets that the packet last read carries behind `sets`; true: with these alone
   // it can be decoded. Of packets without their bytes only what the container says is known.

@@ -185,12 +185,16 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
                        [&](const Run::Target& one) { return !pass.report.there[one.which]; });
   };
   // Pictures that are shown before the first one, and refer to what came before it, are none of the
-  // targets. A decoder of MPEG-4 takes the distance of the first B-frame for that of all.
+  // targets. A decoder of MPEG-4 takes the distance of the first B-frame for that of all. Without
+  // times (AVI) only the place tells, unless two pictures are in a packet: then the decoder holds
+  // the second one back, and what is left out would shift those behind.
   const IndexedPacket& first = index_.packets[start];
   const bool leaves_out = start > 0 && input_->stream().codec == "mpeg4";
+  bool place_tells = leaves_out && first.pts == av::kNoTime;
   for (std::uint32_t number = start; goes_on(number); ++number) {
     const IndexedPacket& one = index_.packets[number];
-    if (leaves_out && one.place < first.place && one.pts != av::kNoTime && one.pts < first.pts) {
+    if (leaves_out && one.place < first.place &&
+        (place_tells || (one.pts != av::kNoTime && one.pts < first.pts))) {
       continue;
     }
     while (target != run.targets.end() && target->packet < number) ++target;
@@ -209,6 +213,7 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
     const av::Start begins = number == start || one.key ? input_->start() : av::Start::clean;
     if (begins == av::Start::never) pass.slow.insert(number);
     if (number == start) kind = begins;
+    if (number == start && place_tells) place_tells = !input_->holds_two();
     if (number == start && start > 0) {
       pass.trial = kind == av::Start::open && start == run.start;
       pass.not_a_start = kind == av::Start::never || (pass.trial && begins_earlier_);

@@ -58,6 +58,7 @@ class FakeInput final : public av::Input {
   const std::string& complaint() const noexcept override { return words_; }
   av::Start start() const noexcept override { return av::Start::clean; }
   bool shown_early() override { return false; }
+  bool holds_two() const override { return false; }
   bool parameter_sets(std::vector<av::ParameterSet>&) const override { return false; }
   void begin_with(std::vector<av::ParameterSet>) override {}
   void expect_reorder(int) override {}

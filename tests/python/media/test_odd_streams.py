@@ -28,8 +28,10 @@ def check_frames(path: Path | str) -> io.Video:
 
 def test_fields_of_mpeg4_do_not_depend_on_where_decoding_began(clips: Clips) -> None:
     how = "-c:v mpeg4 -g 12 -bf 2 -flags +ilme+ildct"
-    for form in ("mp4", "avi", "mkv"):
+    for form in ("mp4", "avi", "mkv", "m4v"):
         check_frames(clips.make(f"fields.{form}", *source(), *how.split()))
+    how = "-c:v libxvid -g 12 -bf 2 -flags +ilme+ildct"  # two pictures in a packet
+    check_frames(clips.make("packed_fields.avi", *source(), *how.split()))
 
 
 @pytest.mark.parametrize("codec", ["libx264", "flv1"])

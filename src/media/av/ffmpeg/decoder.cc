@@ -21,7 +21,7 @@ bool may_skip(AVCodecID codec, const StreamInfo& info) {
 }  // namespace
 
 Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
-                     const std::string& name) {
+                     bool bare, const std::string& name) {
   Messages messages;
   const Listening listening(messages);
   name_ = name;
@@ -37,7 +37,7 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
     context_ = std::move(spare.context);
     opened_with_ = std::move(spare.parameters);
     delay_ = spare.delay;
-  } else if (Status made = make(parameters, codec, info); !made) {
+  } else if (Status made = make(parameters, codec, info, bare); !made) {
     context_.reset();
     if (made.error().code() == Code::corrupt && !messages.first.empty()) {
       return Error(Code::corrupt, made.error().message() + ": " + messages.first).in_file(name);
@@ -52,7 +52,7 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
 }
 
 Status Decoder::make(const AVCodecParameters& parameters, const AVCodec* codec,
-                     const StreamInfo& info) {
+                     const StreamInfo& info, bool bare) {
   context_.reset(avcodec_alloc_context3(codec));
   if (context_ == nullptr || avcodec_parameters_to_context(context_.get(), &parameters) < 0) {
     return Error(Code::out_of_memory, "no memory for a decoder");
@@ -63,8 +63,8 @@ Status Decoder::make(const AVCodecParameters& parameters, const AVCodec* codec,
   if (reorder_ < 0 && parameters.codec_id == AV_CODEC_ID_H264) {
     context_->strict_std_compliance = FF_COMPLIANCE_STRICT;  // as expect_reorder, for all threads
   }
-  // Padding is left out by who knows where a part begins.
-  if (options_.kind == Kind::audio) context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
+  // Padding is left out by who knows where a part begins. The flag costs four allocations a frame.
+  if (options_.kind == Kind::audio && !bare) context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
   if (const int opened = avcodec_open2(context_.get(), codec, nullptr); opened < 0) {
     return Error(opened == AVERROR(ENOMEM) ? Code::out_of_memory : Code::corrupt,
                  "the " + info.codec + " decoder cannot be opened: " + words_of(opened));

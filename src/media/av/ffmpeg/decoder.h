@@ -17,9 +17,10 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Opened with the first packet. `name` is the file's, for messages.
+  // Opened with the first packet. `bare`: packets say nothing of padding to the decoder. `name` is
+  // the file's, for messages.
   Status open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
-              const std::string& name);
+              bool bare, const std::string& name);
   bool is_open() const noexcept { return context_ != nullptr; }
 
   void expect_reorder(int pictures);
@@ -36,7 +37,8 @@ class Decoder {
 
  private:
   Status judge(int code, Messages&& messages);
-  Status make(const AVCodecParameters& parameters, const AVCodec* codec, const StreamInfo& info);
+  Status make(const AVCodecParameters& parameters, const AVCodec* codec, const StreamInfo& info,
+              bool bare);
 
   InputOptions options_;
   CodecPtr context_;

@@ -160,11 +160,11 @@ Error Demuxer::failed(int code, const char* doing) {
 void Demuxer::close() noexcept {
   Messages ignored;
   const Listening listening(ignored);
+  mp3_.reset();
   packet_.reset();
   if (format_ != nullptr) avformat_close_input(&format_);
   stream_ = nullptr;
   parameters_ = nullptr;
-  mp3_.reset();
   io_.reset();
 }
 
@@ -199,10 +199,12 @@ Status Demuxer::open() {
 
 // A plain MP3 file is read without FFmpeg's demuxer.
 bool Demuxer::open_mp3() {
-  mp3_ = std::make_unique<Mp3Frames>(source_);
   own_.reset(avcodec_parameters_alloc());
-  if (own_ == nullptr || packet_ == nullptr || !mp3_->open()) {
+  if (own_ == nullptr || packet_ == nullptr) return false;
+  mp3_ = std::make_unique<Mp3Frames>(source_, *packet_);
+  if (!mp3_->open()) {
     mp3_.reset();
+    av_packet_unref(packet_.get());
     return false;
   }
   const Mp3Header& is = mp3_->first();
@@ -227,16 +229,8 @@ bool Demuxer::open_mp3() {
 // What is strange has no samples: who reads on must look at the stream.
 bool Demuxer::read_mp3(Packet& packet) {
   const Mp3Frames::Next next = mp3_->next(packet);
-  if (next == Mp3Frames::Next::end) return false;
-  if (next == Mp3Frames::Next::strange) {
-    packet = {};
-    return true;
-  }
-  packet_->data = const_cast<std::uint8_t*>(mp3_->data());  // the decoder makes a copy
-  packet_->size = int(packet.size);
-  packet_->pts = packet_->dts = packet.pts;
-  packet_->flags = AV_PKT_FLAG_KEY;
-  return true;
+  if (next == Mp3Frames::Next::strange) packet = {};
+  return next != Mp3Frames::Next::end;
 }
 
 Status Demuxer::choose_stream() {

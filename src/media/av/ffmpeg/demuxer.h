@@ -26,6 +26,7 @@ class Demuxer {
   const StreamInfo& info() const noexcept { return info_; }
   const AVCodecParameters& parameters() const noexcept { return *parameters_; }
   AVRational tick() const noexcept { return tick_; }
+  bool is_bare() const noexcept { return mp3_ != nullptr; }  // packets have no side data
 
   Result<bool> read(Packet& packet);
   AVPacket& packet() noexcept { return *packet_; }  // the one last read

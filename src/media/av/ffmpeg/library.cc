@@ -52,6 +52,11 @@ class FfmpegInput final : public Input {
     return order_->is_early(demuxer_.packet());
   }
 
+  bool holds_two() const override {
+    return demuxer_.parameters().codec_id == AV_CODEC_ID_MPEG4 &&
+           holds_two_pictures(const_cast<Demuxer&>(demuxer_).packet());
+  }
+
   bool parameter_sets(std::vector<ParameterSet>& sets) const override {
     return read_parameter_sets(const_cast<Demuxer&>(demuxer_).packet(), demuxer_.parameters(),
                                demuxer_.is_blank(), sets);
@@ -62,7 +67,8 @@ class FfmpegInput final : public Input {
 
   Status send(std::int64_t tag, Wanted wanted) override {
     if (!decoder_.is_open()) {
-      Status opened = decoder_.open(demuxer_.parameters(), demuxer_.tick(), stream(), name_);
+      Status opened = decoder_.open(demuxer_.parameters(), demuxer_.tick(), stream(),
+                                    demuxer_.is_bare(), name_);
       if (!opened) return opened;
     }
     if ((demuxer_.packet().flags & AV_PKT_FLAG_DISCARD) != 0) unshown_.push_back(tag);

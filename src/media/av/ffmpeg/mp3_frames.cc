@@ -5,8 +5,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "media/av/ffmpeg/headers.h"
-
 namespace penstock::media::av {
 namespace {
 
@@ -51,19 +49,37 @@ Mp3Header mp3_header(const std::uint8_t* four) noexcept {
   return header;
 }
 
-const std::uint8_t* Mp3Frames::bytes(std::uint64_t at, std::size_t size) {
+std::uint8_t* Mp3Frames::bytes(std::uint64_t at, std::size_t size) {
   if (at > source_->size() || source_->size() - at < size || size > kBlock) return nullptr;
   if (at < block_at_ || at + size > block_at_ + block_size_) {
-    block_.resize(kBlock + AV_INPUT_BUFFER_PADDING_SIZE);
-    block_at_ = at;
-    block_size_ = std::min<std::uint64_t>(kBlock, source_->size() - at);
-    if (!source_->read(at, {reinterpret_cast<std::byte*>(block_.data()), block_size_})) {
-      block_size_ = 0;
-      return nullptr;
+    block_size_ = 0;
+    // One that a decoder still refers to is left to it.
+    if (packet_.buf == nullptr || av_buffer_is_writable(packet_.buf) == 0) {
+      av_buffer_unref(&packet_.buf);
+      packet_.buf = av_buffer_alloc(kBlock + AV_INPUT_BUFFER_PADDING_SIZE);
     }
-    std::memset(block_.data() + block_size_, 0, AV_INPUT_BUFFER_PADDING_SIZE);
+    if (packet_.buf == nullptr) return nullptr;
+    const std::uint64_t there = std::min<std::uint64_t>(kBlock, source_->size() - at);
+    if (!source_->read(at, {reinterpret_cast<std::byte*>(packet_.buf->data), there}))
+      return nullptr;
+    std::memset(packet_.buf->data + there, 0, AV_INPUT_BUFFER_PADDING_SIZE);
+    block_at_ = at;
+    block_size_ = there;
   }
-  return block_.data() + (at - block_at_);
+  return packet_.buf->data + (at - block_at_);
+}
+
+// A decoder may look a little past the end of a packet; what it makes of a damaged one must not
+// depend on what comes next.
+void Mp3Frames::cover(std::uint8_t* behind) noexcept {
+  covered_ = behind;
+  std::memcpy(under_.data(), behind, under_.size());
+  std::memset(behind, 0, under_.size());
+}
+
+void Mp3Frames::uncover() noexcept {
+  if (covered_ != nullptr) std::memcpy(covered_, under_.data(), under_.size());
+  covered_ = nullptr;
 }
 
 bool Mp3Frames::open() {
@@ -137,14 +153,18 @@ bool Mp3Frames::at_tags() {
 }
 
 Mp3Frames::Next Mp3Frames::next(Packet& packet) {
+  uncover();
   if (at_tags()) return Next::end;
   const std::uint8_t* const four = bytes(at_, 4);
   const Mp3Header header = four != nullptr ? mp3_header(four) : Mp3Header();
   if (header.sample_rate != first_.sample_rate || header.channels != first_.channels) {
     return Next::strange;
   }
-  frame_ = bytes(at_, header.size);
-  if (frame_ == nullptr) return Next::strange;
+  packet_.data = bytes(at_, header.size);
+  if (packet_.data == nullptr) return Next::strange;
+  packet_.size = int(header.size);
+  packet_.pts = packet_.dts = sample_;
+  packet_.flags = AV_PKT_FLAG_KEY;
   packet = {};
   packet.key = true;
   packet.pos = std::int64_t(at_);
@@ -158,6 +178,7 @@ Mp3Frames::Next Mp3Frames::next(Packet& packet) {
   }
   sample_ = after;
   at_ += header.size;
+  cover(packet_.data + packet_.size);
   return Next::frame;
 }
 

@@ -4,11 +4,12 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "media/av/av.h"
+#include "media/av/ffmpeg/headers.h"
 #include "storage/source.h"
 
 namespace penstock::media::av {
@@ -26,7 +27,9 @@ Mp3Header mp3_header(const std::uint8_t* four) noexcept;
 
 class Mp3Frames {
  public:
-  explicit Mp3Frames(std::shared_ptr<const storage::Source> source) : source_(std::move(source)) {}
+  // Frames come in `packet`, which outlives this and has nothing in it.
+  Mp3Frames(std::shared_ptr<const storage::Source> source, AVPacket& packet)
+      : source_(std::move(source)), packet_(packet) {}
 
   // Three frames alike in a row, behind an ID3 tag if there is one? Else this is not for us.
   bool open();
@@ -35,25 +38,29 @@ class Mp3Frames {
   std::int64_t samples() const noexcept;  // of each channel; a guess where the encoder says nothing
 
   enum class Next : std::uint8_t { frame, end, strange };
-  // The next frame as a packet; its bytes are there until the next call, with padding behind them.
+  // The next frame, in the packet, and what is to be known of it. Its bytes are a part of the
+  // packet's buffer, and until the next call there are zeros behind them, as decoders want it; who
+  // needs them longer makes a copy.
   Next next(Packet& packet);
-  const std::uint8_t* data() const noexcept { return frame_; }
 
  private:
   // Bytes of the file, null: there are not so many, or they cannot be read.
-  const std::uint8_t* bytes(std::uint64_t at, std::size_t size);
+  std::uint8_t* bytes(std::uint64_t at, std::size_t size);
+  void cover(std::uint8_t* behind) noexcept;
+  void uncover() noexcept;
   void read_tag();
   bool at_tags();
 
   std::shared_ptr<const storage::Source> source_;
   Mp3Header first_;
-  std::vector<std::uint8_t> block_;
-  std::uint64_t block_at_ = 0, block_size_ = 0;
-  std::uint64_t at_ = 0;             // of the next frame
-  std::int64_t sample_ = 0;          // its first
-  std::int64_t skip_front_ = 0;      // samples that the encoder put in front
+  AVPacket& packet_;
+  std::uint64_t block_at_ = 0, block_size_ = 0;  // which bytes of the file are in its buffer
+  std::uint64_t at_ = 0;                         // of the next frame
+  std::int64_t sample_ = 0;                      // its first
+  std::int64_t skip_front_ = 0;                  // samples that the encoder put in front
   std::int64_t end_ = 0, last_ = 0;  // where padding begins, and where frames end; 0: not known
-  const std::uint8_t* frame_ = nullptr;
+  std::uint8_t* covered_ = nullptr;  // where bytes of the buffer are zeros for a while
+  std::array<std::uint8_t, AV_INPUT_BUFFER_PADDING_SIZE> under_{};
 };
 
 }  // namespace penstock::media::av

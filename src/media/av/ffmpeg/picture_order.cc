@@ -8,16 +8,14 @@ namespace {
 
 constexpr int kH264Baseline = 66;  // FFmpeg 8 has renamed its own
 
-// MPEG-4 was put into AVI with two pictures in a packet: the second one is shown first.
-bool holds_two(const AVPacket& packet) {
+}  // namespace
+
+bool holds_two_pictures(const AVPacket& mpeg4) {
   constexpr std::string_view kPicture("\x00\x00\x01\xB6", 4);
-  const std::string_view bytes(reinterpret_cast<const char*>(packet.data),
-                               std::size_t(packet.size));
+  const std::string_view bytes(reinterpret_cast<const char*>(mpeg4.data), std::size_t(mpeg4.size));
   const std::size_t first = bytes.find(kPicture);
   return first != bytes.npos && bytes.find(kPicture, first + kPicture.size()) != bytes.npos;
 }
-
-}  // namespace
 
 bool PictureOrder::is_open(const AVCodecParameters& parameters) noexcept {
   switch (parameters.codec_id) {
@@ -44,7 +42,7 @@ PictureOrder::PictureOrder(const AVCodecParameters& parameters) {
 
 bool PictureOrder::is_early(const AVPacket& packet) {
   if (parser_ == nullptr || packet.size <= 0) return false;
-  if (context_->codec_id == AV_CODEC_ID_MPEG4 && holds_two(packet)) return true;
+  if (context_->codec_id == AV_CODEC_ID_MPEG4 && holds_two_pictures(packet)) return true;
   std::uint8_t* data = nullptr;
   int size = 0;
   parser_->pict_type = AV_PICTURE_TYPE_NONE;

@@ -7,6 +7,10 @@
 
 namespace penstock::media::av {
 
+// MPEG-4 was put into AVI with two pictures in a packet: the second one is shown first. In its
+// place there is a packet that says nothing.
+bool holds_two_pictures(const AVPacket& mpeg4);
+
 // Thread safety: one thread at a time.
 class PictureOrder {
  public:
