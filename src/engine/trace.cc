@@ -2,7 +2,6 @@
 
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,11 +10,13 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/fork.h"
 #include "engine/lock.h"
+#include "engine/trace_ring.h"
 
 namespace penstock::engine {
 
@@ -35,92 +36,12 @@ bool membarrier(int command) noexcept {
 // How many a thread keeps of each kind.
 std::atomic<std::size_t> slices_of_a_ring{0};
 
-// As much memory is asked for together when slices come for the first time: a page fault for each
-// hundred of them would cost more than they do.
-constexpr std::size_t kTogether = std::size_t{64} << 10;
-
-// The last slices of a thread, of one kind.
-template <class Slice>
-class Last {
- public:
-  // Where the next one goes, for the caller to fill in. Null: there is no memory.
-  Slice* add() noexcept {
-    if (next_ == stop_ && !go_on()) return nullptr;
-    __builtin_prefetch(next_ + kAhead, 1);
-    return next_++;
-  }
-
-  std::uint64_t written() const noexcept {
-    return rounds_ * size_ + static_cast<std::size_t>(next_ - slices_.get());
-  }
-
-  // Calls use(slice) for each that is there, oldest first, and lets go of them.
-  template <class Use>
-  void take(Use use) {
-    if (rounds_ > 0) std::for_each(next_, end(), use);
-    std::for_each(slices_.get(), next_, use);
-    slices_.reset();
-    size_ = 0;
-    rounds_ = 0;
-    next_ = stop_ = nullptr;
-  }
-
- private:
-  struct Unmap {
-    std::size_t bytes = 0;
-    void operator()(Slice* slices) const noexcept { munmap(slices, bytes); }
-  };
-  Slice* end() const noexcept { return slices_.get() + size_; }
-
-  bool set_aside(std::size_t most) noexcept {
-    const std::size_t bytes = most * sizeof(Slice);
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return false;
-    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);  // most threads need little of it
-    slices_ = {static_cast<Slice*>(memory), Unmap{bytes}};
-    size_ = most;
-    rounds_ = 0;
-    next_ = stop_ = slices_.get();
-    return true;
-  }
-
-  // Behind the memory that is there: fetches more of it, or begins again.
-  [[gnu::noinline]] bool go_on() noexcept {
-    if (slices_ == nullptr && !set_aside(slices_of_a_ring.load(std::memory_order_relaxed))) {
-      return false;
-    }
-    if (next_ == end()) {
-      next_ = slices_.get();
-      stop_ = end();
-      ++rounds_;
-      return true;
-    }
-    stop_ += std::min<std::ptrdiff_t>(kTogether / sizeof(Slice), end() - next_);
-#ifdef MADV_POPULATE_WRITE  // refused by older systems: then there are page faults
-    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto first = reinterpret_cast<std::uintptr_t>(next_) / page * page;
-    const auto size = reinterpret_cast<std::uintptr_t>(stop_) - first;
-    (void)madvise(reinterpret_cast<void*>(first), size, MADV_POPULATE_WRITE);
-#endif
-    return true;
-  }
-
-  // A write that has to wait for memory holds up all that come after it.
-  static constexpr std::size_t kAhead = 128 / sizeof(Slice) + 1;
-
-  std::unique_ptr<Slice[], Unmap> slices_;  // set aside at once, touched when needed
-  std::size_t size_ = 0;
-  std::uint64_t rounds_ = 0;
-  Slice* next_ = nullptr;
-  Slice* stop_ = nullptr;  // where the memory ends that is there
-};
-
 }  // namespace
 
 struct TraceRing {
   std::string thread;
-  Last<PlainTask> plain;
-  Last<TraceSlice> others;
+  LastSlices<PlainTask> plain;
+  LastSlices<TraceSlice> others;
   std::atomic<bool> busy{false};  // its thread is in the middle of a slice
 };
 
@@ -176,7 +97,7 @@ class Rings {
     auto recording = std::make_unique<Recording>();
     recording->start = start_;
     for (const auto& ring : all_) {
-      while (ring->busy.load()) relax();
+      wait_for(*ring);
       if (ring->plain.written() + ring->others.written() > 0) {
         recording->lanes.push_back(take(*ring));
       }
@@ -198,6 +119,12 @@ class Rings {
   }
 
  private:
+  // For a moment, unless its thread has lost its core there.
+  static void wait_for(const TraceRing& ring) {
+    for (int looks = 0; ring.busy.load(); ++looks)
+      looks < 1000 ? relax() : std::this_thread::yield();
+  }
+
   TraceSlice in_full(const PlainTask& task) const {
     const PlainStage& stage = stages_[task.stage];
     TraceSlice slice;
@@ -235,7 +162,7 @@ class Rings {
   std::vector<PlainStage> stages_;
   std::uint32_t last_number_ = 0;
   std::int64_t start_ = 0;
-  std::uint64_t process_ = process_number();
+  std::atomic<std::uint64_t> process_{process_number()};  // read before the lock is taken
 };
 
 Rings& rings() {
@@ -249,36 +176,40 @@ TraceRing* own_ring() noexcept {
   return mine.get();
 }
 
-// Fills in the next one of `last`, a part of `ring`, if this recording is still under way; 0:
-// whichever is. In place: what was written piece by piece is slow to copy at once.
-template <class Slice, class Fill>
-[[gnu::always_inline]] inline void add_to(TraceRing* ring, Last<Slice> TraceRing::*last,
-                                          std::uint32_t recording, const Fill& fill) noexcept {
-  if (ring == nullptr) return;
-  if (slices_need_fences.load(std::memory_order_relaxed)) {
-    ring->busy.store(true, std::memory_order_seq_cst);
-  } else {
-    ring->busy.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+// A slice is filled in where it stays: what was written piece by piece is slow to copy at once.
+// Between these two the ring is busy, and its memory is there.
+[[gnu::always_inline]] inline std::uint32_t begin_slice(TraceRing& ring) noexcept {
+  ring.busy.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (slices_need_fences.load(std::memory_order_relaxed)) [[unlikely]] {
+    ring.busy.store(true, std::memory_order_seq_cst);
   }
-  const std::uint32_t current = recording_number.load();
-  if (recording == 0 ? current != 0 : current == recording) {
-    if (Slice* slice = (ring->*last).add()) fill(slice);
-  }
-  ring->busy.store(false, std::memory_order_release);
+  return recording_number.load();
 }
 
-// The number in the recording under way of what `as` belongs to; 0: it has none. `made` describes
-// it, once for each recording. Under the engine's lock.
-template <class Made>
-std::uint16_t number_of(std::uint64_t& as, const Made& made) {
-  const std::uint64_t recording = recording_number.load(std::memory_order_relaxed);
-  if (as >> 32 != recording) {
-    if (recording == 0) return 0;  // it has just ended
-    const PlainStage stage = made();
-    as = recording << 32 | (stage.name == nullptr ? 0 : rings().number(stage));
+void end_slice(TraceRing& ring) noexcept {
+  ring.busy.store(false, std::memory_order_release);
+}
+
+// Where the next plain task goes, of what is recorded as `as` (see number_of); end_slice() must
+// follow. Null: it has no number in the recording under way.
+[[gnu::always_inline]] inline PlainTask* begin_plain(TraceRing* ring, std::uint64_t as) noexcept {
+  if (ring == nullptr || static_cast<std::uint16_t>(as) == 0) return nullptr;
+  if (begin_slice(*ring) == as >> 32) {
+    if (PlainTask* task = ring->plain.add(slices_of_a_ring)) return task;
   }
-  return static_cast<std::uint16_t>(as);
+  end_slice(*ring);
+  return nullptr;
+}
+
+// Sees to it that `as` is the recording under way and a number in it, 0 for none. `made` describes
+// what it belongs to, once for each recording. Under the engine's lock.
+template <class Made>
+void number(std::uint64_t& as, const Made& made) {
+  const std::uint64_t recording = recording_number.load(std::memory_order_relaxed);
+  if (as >> 32 == recording || recording == 0) return;
+  const PlainStage stage = made();
+  as = recording << 32 | (stage.name == nullptr ? 0 : rings().number(stage));
 }
 
 // Without a name: its tasks are not plain.
@@ -292,15 +223,28 @@ bool fits(std::int64_t nanoseconds) {
   return nanoseconds <= std::numeric_limits<std::uint32_t>::max();
 }
 
-bool may_be_plain(const Claim& claim) {
+// The same for the first task of a thread, or of a stage in this recording.
+[[gnu::noinline]] PlainTask* begin_first_plain(Claim& claim) {
+  Stage& stage = *claim.stage;
+  claim.trace_ring = own_ring();
+  number(stage.traced_as, [&] { return plain_stage(stage); });
+  return begin_plain(claim.trace_ring, stage.traced_as);
+}
+
+bool may_be_plain(const Claim& claim, std::int64_t took) {
   return (claim.what == Claim::What::items || claim.what == Claim::What::poll) && claim.ran &&
-         claim.errors.empty();
+         claim.errors.empty() && fits(took);
 }
 
 }  // namespace
 
 void trace(const TraceSlice& slice) noexcept {
-  add_to(own_ring(), &TraceRing::others, 0, [&](TraceSlice* to) { std::construct_at(to, slice); });
+  TraceRing* ring = own_ring();
+  if (ring == nullptr) return;
+  if (begin_slice(*ring) != 0) {
+    if (TraceSlice* to = ring->others.add(slices_of_a_ring)) std::construct_at(to, slice);
+  }
+  end_slice(*ring);
 }
 
 const std::string* traced_name(Stage& stage) {
@@ -326,38 +270,35 @@ std::unique_ptr<Recording> end_recording() {
 }
 
 void Engine::publish_traced(Claim& claim) {
-  const std::int64_t ended = claim.ended != 0 ? claim.ended : now();
   Stage& stage = *claim.stage;
-  std::uint16_t number = 0;
-  if (may_be_plain(claim) && fits(ended - claim.started)) {
-    number = number_of(stage.traced_as, [&] { return plain_stage(stage); });
+  const std::int64_t took = (claim.ended != 0 ? claim.ended : now()) - claim.started;
+  if (!may_be_plain(claim, took)) return publish_traced_in_full(claim);
+  PlainTask* task = begin_plain(claim.trace_ring, stage.traced_as);
+  if (task == nullptr) [[unlikely]] {
+    task = begin_first_plain(claim);
+    if (task == nullptr) return publish_traced_in_full(claim);
   }
-  if (number == 0) {
-    TracedClaim traced(claim, ended);
-    settle(claim);
-    traced.published();
-    return;
-  }
-  const bool poll = claim.what == Claim::What::poll;
-  const std::int64_t started = claim.started;
-  const std::uint64_t position = poll ? stage.items_out : claim.position;
-  const std::size_t count = poll ? claim.out.size() : static_cast<std::size_t>(claim.count);
-  const std::uint32_t taken = claim.taken;
+  // What is known by now is written at once, how much was sent when it is published.
   const Queue& queue = *stage.out[0];
   const std::uint32_t sent = queue.pushed();
-  const auto recording = static_cast<std::uint32_t>(stage.traced_as >> 32);
+  const bool poll = claim.what == Claim::What::poll;
+  const std::size_t count = poll ? claim.out.size() : static_cast<std::size_t>(claim.count);
+  task->start = claim.started;
+  task->position = poll ? stage.items_out : claim.position;
+  task->nanoseconds = static_cast<std::uint32_t>(took);
+  task->taken = claim.taken;
+  task->sent = sent;
+  task->stage = static_cast<std::uint16_t>(stage.traced_as);
+  task->count = static_cast<std::uint8_t>(count);
   settle(claim);
-  if (claim.trace_ring == nullptr) claim.trace_ring = own_ring();
-  add_to(claim.trace_ring, &TraceRing::plain, recording, [&](PlainTask* to) {
-    to->start = started;
-    to->position = position;
-    to->nanoseconds = static_cast<std::uint32_t>(ended - started);
-    to->taken = taken;
-    to->sent = sent;
-    to->stage = number;
-    to->count = static_cast<std::uint8_t>(count);
-    to->sent_count = static_cast<std::uint8_t>(std::min(queue.pushed() - sent, 255u));
-  });
+  task->sent_count = static_cast<std::uint8_t>(std::min(queue.pushed() - sent, 255u));
+  end_slice(*claim.trace_ring);
+}
+
+void Engine::publish_traced_in_full(Claim& claim) {
+  TracedClaim traced(claim, claim.ended != 0 ? claim.ended : now());
+  settle(claim);
+  traced.published();
 }
 
 // What the consumer has waited for, and what it has taken.
@@ -365,22 +306,16 @@ void Engine::trace_consumer(std::int64_t began, std::uint32_t taken) {
   static const auto* name = new std::string("get_item");
   const std::uint32_t count = sink_->popped() - taken;
   if (fits(left_at_ - began) && count <= std::numeric_limits<std::uint8_t>::max()) {
-    const std::uint16_t number = number_of(sink_traced_as_, [&] {
+    number(sink_traced_as_, [&] {
       return PlainStage{TraceSlice::Kind::consumer, name, sink_->number, 0};
     });
-    if (number != 0) {
-      const auto recording = static_cast<std::uint32_t>(sink_traced_as_ >> 32);
-      add_to(own_ring(), &TraceRing::plain, recording, [&](PlainTask* to) {
-        const auto nanoseconds = static_cast<std::uint32_t>(left_at_ - began);
-        *to = {began,
-               sink_stats_.requests,
-               nanoseconds,
-               taken,
-               0,
-               number,
-               static_cast<std::uint8_t>(count),
-               0};
-      });
+    TraceRing* ring = own_ring();
+    if (PlainTask* to = begin_plain(ring, sink_traced_as_)) {
+      const auto nanoseconds = static_cast<std::uint32_t>(left_at_ - began);
+      const auto number = static_cast<std::uint16_t>(sink_traced_as_);
+      const auto items = static_cast<std::uint8_t>(count);
+      *to = {began, sink_stats_.requests, nanoseconds, taken, 0, number, items, 0};
+      end_slice(*ring);
       return;
     }
   }
