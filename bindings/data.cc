@@ -167,6 +167,12 @@ nb::dict memory_stats(const LoaderMemory& memory) {
   return all;
 }
 
+// (bytes in use, how often more than the budget was granted): asked for with every batch.
+std::pair<std::size_t, std::uint64_t> memory_use(const LoaderMemory& memory) {
+  const PoolStats budget = memory.budget->stats();
+  return {budget.in_use + budget.reserved, budget.over_budget};
+}
+
 }  // namespace
 
 void bind_data(nb::module_& m) {
@@ -268,7 +274,8 @@ void bind_data(nb::module_& m) {
 
   nb::class_<LoaderMemory>(m, "LoaderMemory", "What a loader keeps from epoch to epoch.")
       .def(nb::new_(&make_memory), "budget"_a, "collate"_a, "mask"_a, "alone"_a, "images"_a)
-      .def("stats", &memory_stats, nb::sig("def stats(self) -> dict[str, int]"));
+      .def("stats", &memory_stats, nb::sig("def stats(self) -> dict[str, int]"))
+      .def("use", &memory_use);
 
   nb::class_<DataRun>(m, "DataRun", nb::is_weak_referenceable(),
                       nb::type_slots(collectable<DataRun>), "Batches of one epoch.")

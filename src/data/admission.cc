@@ -142,15 +142,31 @@ BatchPtr Admission::open() {
   if (on_disk_) read_ahead();
   bytes_ = (slot_bytes_ + plan_->row_bytes + options_.collator->row_bytes()) * batch->rows.rows;
   plan_fetch(*batch);
-  bytes_ += fetch_bytes_;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].leaf == Place::kNone) continue;
-    const std::uint64_t bytes = plan_->sources[places[i].leaf]->bytes(places[i].record);
-    batch->encoded += bytes;
-    if (!batch->fetched.empty() && batch->fetched[i].fetch != nullptr) continue;
-    bytes_ += static_cast<std::size_t>(bytes);
-  }
+  bytes_ += fetch_bytes_ + measure(*batch);
   return batch;
+}
+
+// Sets how many encoded bytes a batch has. Returns those that are not fetched but read into memory.
+std::size_t Admission::measure(Batch& batch) const {
+  std::uint64_t read = 0;
+  std::vector<std::uint64_t> records;
+  const auto is_fetched = [&](std::size_t i) {
+    return !batch.fetched.empty() && batch.fetched[i].fetch != nullptr;
+  };
+  for (std::size_t run = 0, end = 0; run < batch.places.size(); run = end) {
+    const std::uint32_t leaf = batch.places[run].leaf;
+    const bool fetched = is_fetched(run);
+    records.clear();
+    for (; end < batch.places.size(); ++end) {
+      if (batch.places[end].leaf != leaf || is_fetched(end) != fetched) break;
+      records.push_back(batch.places[end].record);
+    }
+    if (leaf == Place::kNone) continue;
+    const std::uint64_t bytes = plan_->sources[leaf]->bytes_of(records);
+    batch.encoded += bytes;
+    read += fetched ? 0 : bytes;
+  }
+  return static_cast<std::size_t>(read);
 }
 
 void Admission::plan_fetch(Batch& batch) {

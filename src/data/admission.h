@@ -31,6 +31,7 @@ class Admission {
   Result<bool> admit(Context& ctx);  // the next batch; false: there is no room
   BatchPtr open();
   void plan_fetch(Batch& batch);
+  std::size_t measure(Batch& batch) const;
   void advise(const Batch& batch) const;
   void order_reads(Batch& batch) const;
   void tell_ahead();

@@ -33,6 +33,9 @@ class CachedSource final : public Source {
   std::uint64_t bytes(std::uint64_t record) const noexcept override {
     return source_->bytes(record);
   }
+  std::uint64_t bytes_of(std::span<const std::uint64_t> records) const noexcept override {
+    return source_->bytes_of(records);
+  }
   std::uint64_t mean_bytes() const noexcept override { return source_->mean_bytes(); }
   std::uint64_t digest() const noexcept override { return source_->digest(); }
   std::uint64_t block() const noexcept override { return source_->block(); }

@@ -15,7 +15,7 @@ std::string LoaderPlan::name_of(std::span<const Place> places) const {
 
 std::size_t rows_together(const LoaderPlan& plan, bool heavy) {
   // Records share a block, no larger than what a core still has in its cache when it comes again.
-  constexpr std::uint64_t kReadBytes = 512 * 1024, kMostRead = 32, kPlacedBytes = 64 * 1024;
+  constexpr std::uint64_t kReadBytes = 512 * 1024, kMostRead = 128, kPlacedBytes = 128 * 1024;
   if (heavy) return 1;
   std::uint64_t bytes = 1;
   for (const SourcePtr& source : plan.sources) bytes = std::max(bytes, source->mean_bytes());

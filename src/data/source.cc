@@ -10,6 +10,12 @@ std::uint64_t Source::bytes(std::uint64_t) const noexcept {
   return 0;
 }
 
+std::uint64_t Source::bytes_of(std::span<const std::uint64_t> records) const noexcept {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t record : records) sum += bytes(record);
+  return sum;
+}
+
 void Source::read_many(std::span<const std::uint64_t> records, BufferPool& pool,
                        std::span<Row* const> into, std::span<Status> outcomes) const {
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -58,6 +64,9 @@ class FormatSource final : public Source {
   std::string name(std::uint64_t record) const override { return records_->name(record); }
   std::uint64_t bytes(std::uint64_t record) const noexcept override {
     return records_->bytes(record);
+  }
+  std::uint64_t bytes_of(std::span<const std::uint64_t> records) const noexcept override {
+    return records_->bytes_of(records);
   }
   std::uint64_t mean_bytes() const noexcept override { return records_->mean_bytes(); }
   std::uint64_t digest() const noexcept override { return records_->digest(); }

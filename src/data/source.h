@@ -54,8 +54,9 @@ class Source {
     return read(record, pool, into);
   }
   virtual std::string name(std::uint64_t record) const = 0;  // for messages
-  virtual std::uint64_t bytes(
-      std::uint64_t record) const noexcept;  // what read() takes from a pool
+  // What read() takes from a pool, and the sum of it for many.
+  virtual std::uint64_t bytes(std::uint64_t record) const noexcept;
+  virtual std::uint64_t bytes_of(std::span<const std::uint64_t> records) const noexcept;
   virtual std::uint64_t mean_bytes() const noexcept = 0;
   virtual std::uint64_t digest() const noexcept = 0;
   virtual std::uint64_t block() const noexcept { return 0; }  // see formats::Records

@@ -103,6 +103,14 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
   const std::int64_t began = now_ns();
   const bool for_ever = timeout.count() < 0 || timeout.count() > kLongestNs;
   const std::int64_t deadline = for_ever ? kLongestNs : began + timeout.count();
+  if (consumer_helps_) {
+    while (sink_->empty() && !stopping() && now_ns() < deadline && help(hold)) {
+    }
+    if (!sink_->empty()) {
+      sink_stats_.wait_seconds += static_cast<double>(now_ns() - began) * 1e-9;
+      return false;
+    }
+  }
   consumer_waiting_ = true;
   consumer_late_at_ = began + kFirstSliceNs;
   consumer_called_.store(false, std::memory_order_relaxed);
@@ -125,6 +133,25 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
   consumer_waiting_ = false;
   sink_stats_.wait_seconds += static_cast<double>(now_ns() - began) * 1e-9;
   return false;
+}
+
+// Carries out one task, if there is a short one: a consumer that sleeps and is called costs more.
+bool Engine::help(std::unique_lock<Mutex>& hold) {
+  Claim claim;
+  Chores chores;
+  now_ = 0;
+  if (!claim_next(0, 1, claim, true)) return false;
+  leave(chores);
+  hold.unlock();
+  carry_out(chores);
+  run(claim, pool_->threads());
+  hold = enter(claim);
+  publish(claim);
+  leave(chores);
+  hold.unlock();
+  carry_out(chores);
+  hold.lock();
+  return true;
 }
 
 // Calls whoever could bring an item, and looks out for it until then, without the lock.

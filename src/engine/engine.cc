@@ -54,6 +54,7 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
       too_many_failures_(options.too_many_failures),
       report_failure_(options.report_failure),
       kept_failures_(options.kept_failures),
+      consumer_helps_(options.consumer_helps),
       process_(process_number()) {
   lanes_.push_back({pool_});
   std::vector<Stage*> by_id;
@@ -121,11 +122,6 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
     });
     stage->peers_end = end - stages_.begin();
   }
-}
-
-std::int64_t Engine::now() noexcept {
-  if (now_ == 0) now_ = now_ns();
-  return now_;
 }
 
 Status Engine::start() {

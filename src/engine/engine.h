@@ -176,7 +176,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   enum class State : std::uint8_t { built, running, stopped };
 
   // claim.cc
-  bool claim_next(int lane, int most, Claim& claim);
+  bool claim_next(int lane, int most, Claim& claim, bool only_short = false);
   bool can_claim(const Stage& stage) const;
   bool try_claim(Stage& stage, int most, Claim& claim);
   bool can_resume(const Stage& stage) const;
@@ -220,11 +220,13 @@ class Engine final : public std::enable_shared_from_this<Engine> {
 
   // trace.cc
   void publish_traced(Claim& claim);
+  void publish_traced_in_full(Claim& claim);
   void trace_consumer(std::int64_t began, std::uint32_t taken);
 
   // consumer.cc
   void plan_waiting();
   bool wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanoseconds timeout);
+  bool help(std::unique_lock<Mutex>& hold);
   void call_lanes_and_spin(std::unique_lock<Mutex>& hold, bool force, std::int64_t until);
   Delivery deliver();
   std::optional<Item> next_in_hand();
@@ -239,7 +241,11 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   bool worth_waking(const Stage& stage, bool consumer_is_served);
   void discard_all(bool keep_sink);
   std::string stuck_stages() const;
-  std::int64_t now() noexcept;
+  // The time of this critical section, read when it is first asked for.
+  std::int64_t now() noexcept {
+    if (now_ == 0) now_ = now_ns();
+    return now_;
+  }
 
   mutable Mutex lock_;
   CondVar consumer_cond_;
@@ -278,6 +284,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::function<void(const FailureReport&)> report_failure_;
   std::vector<FailureReport> reports_;
   std::size_t kept_failures_;
+  const bool consumer_helps_;
   SinkStats sink_stats_;
   std::uint64_t sink_traced_as_ = 0;  // recording and number in it
   std::int64_t started_ = 0;

@@ -148,11 +148,15 @@ struct Stage {
   // A stage that ends a task more often than every 50 us may have longer queues beside it. A few
   // tasks that were interrupted are no reason to shorten them.
   static constexpr double kFastNs = 50'000;
+  static constexpr double kShortNs = 100'000;
   static constexpr int kGrownQueue = 64;
   bool fast() const noexcept {
     const double ns = lane == 0 ? mean_ns : steady_ns;  // native workers are not held up by a GIL
     return ns >= 0 && ns < kFastNs * concurrency;
   }
+
+  // Such tasks are over before a consumer who carries them out is missed elsewhere.
+  bool is_short() const noexcept { return mean_ns >= 0 && mean_ns < kShortNs; }
 
   // Such tasks are over before another thread could be woken up to help.
   bool quick() const noexcept { return mean_ns >= 0 && mean_ns <= kBurstNs / 2; }

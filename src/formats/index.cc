@@ -164,6 +164,9 @@ void Index::fetch_parts(std::uint64_t i) const noexcept {
   if (plain_) return;
   __builtin_prefetch(&places_[part * width]);
   __builtin_prefetch(&numbers_[part]);
+  if (const std::size_t key = ends_[std::size_t(i)]; key < keys_.size()) {
+    __builtin_prefetch(&keys_[key]);
+  }
 }
 
 const Index::Bad* Index::bad(std::uint64_t i) const noexcept {

@@ -211,22 +211,35 @@ Status IndexedRecords::read_found(const Found& found, const Extent& extent, Buff
   return made;
 }
 
-// Where those are that can be read. Records at random lie anywhere in the tables of the index, and
-// in a map: all this is asked for some records ahead, so that misses of the cache overlap.
+void IndexedRecords::look_ahead(std::span<const std::uint64_t> indices,
+                                std::size_t i) const noexcept {
+  constexpr std::size_t kFar = 24, kNear = 12;
+  const auto hint = [&](std::size_t from, std::size_t behind, const auto& fetch) {
+    for (std::size_t k = from; k < std::min(behind, indices.size()); ++k) {
+      if (indices[k] >= size()) continue;
+      const auto shard = std::size_t(shard_of(indices[k]));
+      (shards_[shard].index.*fetch)(indices[k] - firsts_[shard]);
+    }
+  };
+  hint(i == 0 ? 0 : i + kFar, i + kFar + 1, &Index::fetch_entry);
+  hint(i == 0 ? 0 : i + kNear, i + kNear + 1, &Index::fetch_parts);
+}
+
+std::uint64_t IndexedRecords::bytes_of(std::span<const std::uint64_t> indices) const noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    look_ahead(indices, i);
+    sum += bytes(indices[i]);
+  }
+  return sum;
+}
+
+// Where those are that can be read.
 void IndexedRecords::find_many(std::span<const std::uint64_t> indices, std::span<Record> into,
                                std::span<Status> outcomes, std::vector<Wanted>& wanted) const {
-  constexpr std::size_t kFar = 24, kNear = 12;
-  const auto hint = [&](std::size_t i, void (Index::*fetch)(std::uint64_t) const noexcept) {
-    if (i >= indices.size() || indices[i] >= size()) return;
-    const auto shard = std::size_t(shard_of(indices[i]));
-    (shards_[shard].index.*fetch)(indices[i] - firsts_[shard]);
-  };
-  for (std::size_t i = 0; i < std::min(kFar, indices.size()); ++i) hint(i, &Index::fetch_entry);
-  for (std::size_t i = 0; i < std::min(kNear, indices.size()); ++i) hint(i, &Index::fetch_parts);
   wanted.reserve(indices.size());
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    hint(i + kFar, &Index::fetch_entry);
-    hint(i + kNear, &Index::fetch_parts);
+    look_ahead(indices, i);
     Wanted& one = wanted.emplace_back();
     one.into = &into[i];
     one.outcome = &outcomes[i];

@@ -49,6 +49,7 @@ class IndexedRecords final : public Records {
                  std::span<Status> outcomes) const override;
   std::string name(std::uint64_t index) const override;
   std::uint64_t bytes(std::uint64_t index) const noexcept override;
+  std::uint64_t bytes_of(std::span<const std::uint64_t> indices) const noexcept override;
   std::uint64_t largest() const noexcept override { return largest_; }
   std::uint64_t mean_bytes() const noexcept override { return mean_; }
   std::uint64_t digest() const noexcept override { return digest_; }
@@ -93,6 +94,9 @@ class IndexedRecords final : public Records {
 
   std::uint64_t shard_of(std::uint64_t index) const noexcept;
   // Where record `index` is; an Error if it cannot be read.
+  // Called with i = 0, 1, ... while records are looked up: those that come soon are asked for, so
+  // that misses of the cache overlap. Records at random lie anywhere in the tables of the index.
+  void look_ahead(std::span<const std::uint64_t> indices, std::size_t i) const noexcept;
   Status find(std::uint64_t index, Found& into) const;
   Status measure(const Found& found, Extent& into) const;
   Status read_found(const Found& found, const Extent& extent, BufferPool& pool, Record& into) const;

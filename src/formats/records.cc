@@ -36,6 +36,12 @@ void Records::read_placed(std::span<const std::uint64_t> indices, std::span<cons
   }
 }
 
+std::uint64_t Records::bytes_of(std::span<const std::uint64_t> indices) const noexcept {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t index : indices) sum += bytes(index);
+  return sum;
+}
+
 std::unique_ptr<Fetch> Records::fetch(std::span<const std::uint64_t>) const {
   return nullptr;
 }

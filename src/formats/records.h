@@ -151,6 +151,7 @@ class Records {
   // What read(index) takes from the pool; 0 for a record that cannot be read. From the index, so
   // cheap: the sum over a batch is the bound for its encoded bytes.
   virtual std::uint64_t bytes(std::uint64_t index) const noexcept = 0;
+  virtual std::uint64_t bytes_of(std::span<const std::uint64_t> indices) const noexcept;  // the sum
   virtual std::uint64_t largest() const noexcept = 0;     // no bytes(i) is more than this
   virtual std::uint64_t mean_bytes() const noexcept = 0;  // of the payload, at least 1; the same on
                                                           // every machine, whatever fields are read

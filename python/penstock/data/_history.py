@@ -40,13 +40,17 @@ class History:
         self._wait = 0.0
 
     def add(self, time: float, wait: float, memory: int) -> None:
-        """One more batch."""
+        """One more batch. Called for each of them: the fewer lines the better."""
         self._batches += 1
-        self._ready += wait < _AT_HAND
+        if wait < _AT_HAND:
+            self._ready += 1
         self._wait += wait
-        self._memory = max(self._memory, memory)
-        if self._batches < self._each:
-            return
+        if memory > self._memory:
+            self._memory = memory
+        if self._batches >= self._each:
+            self._add_point(time)
+
+    def _add_point(self, time: float) -> None:
         self._points.append(Point(time, self._batches, self._ready, self._wait, self._memory))
         self._forget()
         if len(self._points) >= _MOST:

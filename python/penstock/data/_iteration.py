@@ -41,6 +41,7 @@ class Iteration:
     def __init__(self, loader: Loader, start: int, state: Any) -> None:
         self._loader = loader
         self._start = start
+        self._round = loader._batch.size * loader.world  # positions of a batch on all ranks
         # Batches in front of what drop_last drops, equally many on all ranks. Otherwise this rank
         # may have fewer than others, and only positions tell where all of them are.
         self._dropping = loader._batches(start) if loader._batch.drop_last else None
@@ -63,14 +64,15 @@ class Iteration:
         while (run := self.run) is not None:
             got = None
             try:
-                begun = time.perf_counter()
+                asked = time.perf_counter()
                 got = run.next()
-                wait = time.perf_counter() - begun
+                came = time.perf_counter()
                 if got is None:
                     self._exhausted()
                     break
                 value, kept, number, errors, failure, valid, state = got
-                loader._judge(errors)
+                if errors:
+                    loader._judge(errors)
                 if failure is not None:
                     raise_from_loop(failure)
                 if kept == 0 and loader.world > 1:
@@ -86,10 +88,11 @@ class Iteration:
                 raise
             if not self._advance(number, valid, state):
                 break
-            loader._tally.samples += valid
+            tally = loader._tally
+            tally.samples += valid
             if kept > 0:
-                loader._tally.batches += 1
-                return self._finished(value, wait)
+                tally.batches += 1
+                return self._finished(value, asked, came)
         if self._ended is not None and self._ended != "it has failed":
             raise RuntimeError(f"this iteration is over: {self._ended}")
         raise StopIteration
@@ -122,30 +125,29 @@ class Iteration:
     def _advance(self, number: int, valid: int, state: tuple[int | None, Any] | None) -> bool:
         """One more batch was received, on all ranks. False: this iteration was ended meanwhile."""
         loader = self._loader
-        done = number * loader._batch.size * loader.world
-        first = self._start + loader.rank + done
+        done = self._start + number * self._round
         with loader._place:
             if self._ended is not None:
                 return False
-            loader._ledger.add(loader.epoch, first, loader.world, valid)
+            loader._ledger.add(loader.epoch, done + loader.rank, loader.world, valid)
             if state is not None:
                 loader._position, loader._source_state = state
             elif self._dropping and number + 1 >= self._dropping:
                 loader._position = None
             else:
-                loader._position = self._start + done + loader._batch.size * loader.world
-                if loader._length is not None:
-                    loader._position = min(loader._length, loader._position)
+                behind, length = done + self._round, loader._length
+                loader._position = behind if length is None or behind < length else length
         return True
 
-    def _finished(self, value: Any, wait: float) -> Any:
+    def _finished(self, value: Any, asked: float, came: float) -> Any:
         loader = self._loader
-        stats = loader._memory.stats()
-        loader._history.add(time.perf_counter(), wait, stats["in_use"])
-        if not self._warned and stats["over_budget"] > 0:
+        in_use, over_budget = loader._memory.use()
+        loader._history.add(came, came - asked, in_use)
+        if over_budget and not self._warned:
             self._warned = True
+            budget = loader._memory.stats()["budget"]
             warnings.warn(
-                f"a batch needs more than memory={stats['budget']} bytes; it is admitted alone. "
+                f"a batch needs more than memory={budget} bytes; it is admitted alone. "
                 "Smaller batches, or more memory, let batches be prepared ahead",
                 ResourceWarning,
                 stacklevel=4,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 _PIECE = 1 << 22  # positions that are counted at a time
 
 
-class _Run(NamedTuple):
-    """Positions start, start + stride, ...: so many of them."""
+@dataclass(slots=True)
+class _Run:
+    """Positions start, start + stride, ...: so many of them. The last one of an epoch grows."""
 
     start: int
     stride: int
@@ -43,9 +45,9 @@ class Ledger:
             return
         runs = self._runs.setdefault(epoch, [])
         if runs:
-            first, step, many = runs[-1]
-            if step == stride and first + step * many == start:
-                runs[-1] = _Run(first, step, many + count)
+            last = runs[-1]
+            if last.stride == stride and last.start + stride * last.many == start:
+                last.many += count
                 return
         runs.append(_Run(start, stride, count))
 
@@ -57,7 +59,7 @@ class Ledger:
             if isinstance(ledger, dict):
                 ledger = cls.from_dict(ledger)
             for epoch, runs in ledger._runs.items():
-                merged._runs.setdefault(epoch, []).extend(runs)
+                merged._runs.setdefault(epoch, []).extend(map(replace, runs))
         return merged
 
     @property
@@ -94,7 +96,9 @@ class Ledger:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {str(epoch): [list(run) for run in runs] for epoch, runs in self._runs.items()}
+        return {
+            str(epoch): [list(astuple(run)) for run in runs] for epoch, runs in self._runs.items()
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Ledger:

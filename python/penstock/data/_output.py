@@ -38,17 +38,16 @@ def array_maker(output: str) -> Callable[[_core.Tensor], Any]:
 
 
 def converter(output: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function that changes the columns of a batch, in place."""
     make = array_maker(output)
 
-    def one(column: Any) -> Any:
-        if isinstance(column, _core.Tensor):
-            return make(column)
-        if isinstance(column, tuple):
-            return Ragged(make(column[0]), make(column[1]))
-        return column
-
     def convert(columns: dict[str, Any]) -> dict[str, Any]:
-        return {name: one(column) for name, column in columns.items()}
+        for name, column in columns.items():
+            if isinstance(column, _core.Tensor):
+                columns[name] = make(column)
+            elif isinstance(column, tuple):
+                columns[name] = Ragged(make(column[0]), make(column[1]))
+        return columns
 
     return convert
 

@@ -697,6 +697,8 @@ class LoaderMemory:
 
     def stats(self) -> dict[str, int]: ...
 
+    def use(self) -> tuple[int, int]: ...
+
 class DataRun:
     """Batches of one epoch."""
 
