@@ -87,6 +87,7 @@ class Pass {
   Status go(std::int64_t past);
   bool settles(const av::Packet& packet, bool near);
   void note_damage();
+  void note_gap(const av::Packet& packet, std::int64_t at);
   bool is_lost(std::int64_t tag) const;
   Result<bool> take_sounds();
   Status take(const av::Sound& sound, std::int64_t at, std::int64_t from, std::int64_t to);
@@ -113,10 +114,14 @@ class Pass {
   std::unique_ptr<av::Resampler> resampler_;
   std::optional<SampleBlock> block_;
   Reservoir reservoir_;
+  bool ended_ = false;                // the file has
   bool skipped_ = false;              // packets were not decoded
   std::int64_t damages_before_ = -1;  // those of a decoder that began in the middle; -1: not there
   std::int64_t damaged_at_ = -1;      // the sample where damage was first found; -1: nowhere
-  std::int64_t taken_ = 0;            // samples of the file that went into the result
+  std::int64_t follows_ = av::kNoTime;  // FLAC: where the next frame has to begin
+  std::int64_t damages_seen_ = 0;
+  std::int64_t gaps_ = 0;   // places where something is missing, of which the decoder said nothing
+  std::int64_t taken_ = 0;  // samples of the file that went into the result
   std::optional<Error> failure_;
 };
 
@@ -173,7 +178,10 @@ Result<bool> Pass::run(bool all) {
       failure_ = at_time(more.error().code(), more.error().message());
       break;
     }
-    if (!*more) break;
+    if (!*more) {
+      ended_ = true;
+      break;
+    }
     if (packet.corrupt) {
       failure_ = at_time(Code::corrupt, "the file ends inside a packet, or is damaged there");
       break;
@@ -182,6 +190,9 @@ Result<bool> Pass::run(bool all) {
       // Packets that overlap or leave a gap: only what comes out tells how long they are.
       if (packet.pts != at_ && !anywhere_) return false;
       at_ = packet.pts, anywhere_ = false;
+    }
+    if (!all_ && (packet.strange || (packet.first != av::kNoTime && packet.first != at_))) {
+      return false;
     }
     const Span span = span_of(packet);
     if (!all_ && span.samples == 0 && !packet.discard) return false;
@@ -197,25 +208,46 @@ Result<bool> Pass::run(bool all) {
     if (skipped_ && !settles(packet, near)) return false;
     if (near && damages_before_ < 0) damages_before_ = input_.damages();
     spans_.push_back(span);
+    const std::int64_t at = at_;
     if (Status sent = input_.send(tag_++, av::Wanted::picture); !sent) {
       return std::move(sent).error();
     }
     note_damage();
     Result<bool> as_said = take_sounds();
     if (!as_said || !*as_said) return as_said;
+    if (all_) note_gap(packet, at);
   }
   // Times of packets may be rounded, so that the end seems to come before the part.
   if (skipped_ && spans_.empty()) return false;
   if (Status drained = input_.drain(); !drained) return std::move(drained).error();
   Result<bool> as_said = take_sounds();
-  if (as_said && *as_said && !all_ && is_lost(tag_)) return false;
-  return as_said;
+  if (!as_said || !*as_said) return as_said;
+  const bool short_of = ended_ && at_ < stream_.total;
+  if (!all_) return !short_of && !is_lost(tag_);
+  if (short_of && input_.damages() + gaps_ == 0) {
+    gaps_ = 1;
+    damaged_at_ = at_;
+  }
+  return true;
 }
 
 // Where damage is found first: behind the sounds that came before it, also out of the same packet.
 void Pass::note_damage() {
   if (damages_before_ < 0 || damaged_at_ >= 0 || input_.damages() <= damages_before_) return;
   damaged_at_ = all_ ? at_ : spans_.back().at;
+}
+
+// FLAC: the decoder does not notice frames that are missing, nor short packets that are none.
+void Pass::note_gap(const av::Packet& packet, std::int64_t at) {
+  const bool follows =
+      follows_ == av::kNoTime || packet.first == av::kNoTime || packet.first == follows_;
+  const bool heard = input_.damages() != damages_seen_;  // of this or of what came since the last
+  if ((packet.strange || !follows) && !heard) {
+    ++gaps_;
+    if (damaged_at_ < 0) damaged_at_ = at;
+  }
+  damages_seen_ = input_.damages();
+  follows_ = packet.first == av::kNoTime ? av::kNoTime : packet.first + packet.samples;
 }
 
 // Has a packet before that of `tag` given nothing, without a word of damage?
@@ -298,10 +330,12 @@ Status Pass::take(const av::Sound& sound, std::int64_t at, std::int64_t from, st
 Result<Audio> Pass::finish() {
   if (failure_ && !options_.partial) return *std::move(failure_);
   Audio audio;
-  audio.damaged = input_.damages() - std::max<std::int64_t>(damages_before_, 0);
+  audio.damaged = input_.damages() - std::max<std::int64_t>(damages_before_, 0) + gaps_;
   if (options_.strict && audio.damaged > 0) {
     at_ = damaged_at_ >= 0 ? damaged_at_ : at_;
-    return at_time(Code::corrupt, "the sound is damaged: " + input_.damage());
+    const std::string& said = input_.damage();
+    return at_time(Code::corrupt,
+                   "the sound is damaged: " + (said.empty() ? "frames are missing" : said));
   }
   audio.sample_rate = options_.sample_rate > 0 ? options_.sample_rate : stream_.sample_rate;
   audio.start = double(first_) / stream_.sample_rate;

@@ -68,6 +68,7 @@ struct StreamInfo {
   int bits = 0;                 // of a sample in the file, where that has a meaning
   std::string layout;           // "stereo"
   std::int64_t frame_size = 0;  // samples of each packet; 0: they differ
+  std::int64_t total = 0;       // FLAC files: samples, as the header says; 0: it does not
   std::int64_t pre_roll = 0;    // samples that a decoder needs before it is right
 };
 
@@ -78,10 +79,12 @@ struct Packet {
   std::int64_t samples = 0;                    // audio: how many it decodes to; 0: not known
   std::int64_t skip_front = 0, skip_back = 0;  // audio: how many of these are padding
   bool key = false;
-  bool discard = false;  // decoded and not shown: an edit list cuts it off
-  bool hidden = false;   // never shown: it is only there to be referred to
-  bool corrupt = false;  // the container says that it is damaged, or it ends early
-  bool celt = false;     // Opus: coded without SILK, whose decoder never forgets
+  bool discard = false;          // decoded and not shown: an edit list cuts it off
+  bool hidden = false;           // never shown: it is only there to be referred to
+  bool corrupt = false;          // the container says that it is damaged, or it ends early
+  bool celt = false;             // Opus: coded without SILK, whose decoder never forgets
+  bool strange = false;          // FLAC files: it does not begin as a frame does
+  std::int64_t first = kNoTime;  // FLAC files: its first sample, as it says itself
 };
 
 // Of a picture: what a conversion has to know.

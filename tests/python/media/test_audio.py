@@ -178,6 +178,43 @@ def test_damage_in_flac_is_counted(sounds: Sounds) -> None:
     assert abs(when - wrong[0] / 44100) < 0.2
 
 
+def frames_of(flac: bytes) -> list[int]:
+    """Where its frames begin: by the mark and the number that follows."""
+    places: list[int] = []
+    at = flac.find(b"\xff\xf8")
+    while at >= 0 and len(places) < 128:  # larger numbers take more bytes
+        if flac[at + 4] == len(places):
+            places.append(at)
+        at = flac.find(b"\xff\xf8", at + 2)
+    return places
+
+
+@pytest.mark.parametrize(
+    "lost", ["in the middle", "in front", "at the end", "and junk in its place"]
+)
+def test_flac_frames_that_are_missing_are_damage(lost: str, sounds: Sounds) -> None:
+    data = Path(sounds("lossless.flac")).read_bytes()
+    whole, at = io.load_audio(data), frames_of(data)
+    size = 4608  # samples of a frame
+    if lost == "in the middle":
+        data, when = data[: at[5]] + data[at[7] :], 5 * size
+        left = np.delete(whole, np.s_[5 * size : 7 * size], 1)
+    elif lost == "in front":
+        data, when = data[: at[0]] + data[at[3] :], whole.shape[1] - 3 * size
+        left = whole[:, 3 * size :]
+    elif lost == "at the end":
+        data, when, left = data[: at[12]], 12 * size, whole[:, : 12 * size]
+    else:
+        data, when = data[: at[5]] + bytes(8) + data[at[6] :], 5 * size
+        left = np.delete(whole, np.s_[5 * size : 6 * size], 1)
+    got = io.load_audio(data)
+    assert got.damaged == 1
+    assert np.array_equal(got, left)
+    with pytest.raises(ValueError, match="damaged") as raised:
+        io.load_audio(data, strict=True)
+    assert f"at {when / 44100:.3f} s: " in str(raised.value)
+
+
 def test_info_says_what_the_sound_is(sounds: Sounds) -> None:
     info = io.audio_info(sounds("lossless.flac"))
     assert (info.codec, info.sample_rate, info.channels) == ("flac", 44100, 2)

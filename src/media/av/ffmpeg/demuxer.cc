@@ -1,9 +1,12 @@
 #include "media/av/ffmpeg/demuxer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "media/av/ffmpeg/flac_header.h"
 #include "media/av/ffmpeg/picture_order.h"
 
 namespace penstock::media::av {
@@ -324,6 +327,9 @@ void Demuxer::describe() {
   info_.bits = is.bits_per_raw_sample > 0 ? is.bits_per_raw_sample : is.bits_per_coded_sample;
   info_.frame_size = is.frame_size;
   info_.pre_roll = is.seek_preroll;
+  if (info_.container == "flac" && stream_->duration > 0) {
+    info_.total = av_rescale_q(stream_->duration, stream_->time_base, {1, is.sample_rate});
+  }
 }
 
 Result<bool> Demuxer::read(Packet& packet) {
@@ -353,6 +359,7 @@ Result<bool> Demuxer::read(Packet& packet) {
   packet.corrupt = (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
   if (options_.kind == Kind::audio) {
     measure(packet);
+    if (info_.container == "flac") place_flac(packet);
     packet.celt = stream_->codecpar->codec_id == AV_CODEC_ID_OPUS && packet_->size > 0 &&
                   packet_->data[0] >> 3 >= 16;
     return true;
@@ -380,6 +387,18 @@ void Demuxer::measure(Packet& packet) const {
   };
   packet.skip_front = number(0);
   packet.skip_back = number(4);
+}
+
+// FFmpeg adds up what it finds, also where something is missing.
+void Demuxer::place_flac(Packet& packet) const {
+  const AVCodecParameters& is = *stream_->codecpar;
+  const std::optional<FlacFrame> frame =
+      flac_frame({packet_->data, std::size_t(packet_->size)},
+                 {is.extradata, std::size_t(std::max(is.extradata_size, 0))});
+  packet.strange = !frame;
+  if (!frame) return;
+  packet.samples = frame->samples;
+  packet.first = frame->first.value_or(kNoTime);
 }
 
 void Demuxer::read_blank(bool blank) {

@@ -43,6 +43,7 @@ class Demuxer {
   bool read_mp3(Packet& packet);
   void describe();
   void measure(Packet& packet) const;
+  void place_flac(Packet& packet) const;
   Error failed(int code, const char* doing);
   static int refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
 

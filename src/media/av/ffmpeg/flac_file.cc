@@ -92,7 +92,10 @@ class LibFlacFile final : public FlacFile {
     }
     block_ = kBlock;
     while (fine_ && next_ < end_) {
+      frames_ = 0;
       if (!FLAC__stream_decoder_process_single(decoder_.get())) return false;
+      if (frames_ > 1)
+        return false;  // those before the last are silence, for some that are missing
       if (FLAC__stream_decoder_get_state(decoder_.get()) == FLAC__STREAM_DECODER_END_OF_STREAM) {
         break;
       }
@@ -147,6 +150,7 @@ class LibFlacFile final : public FlacFile {
   static FLAC__StreamDecoderWriteStatus take(const FLAC__StreamDecoder*, const FLAC__Frame* frame,
                                              const FLAC__int32* const* from, void* data) {
     self(data).put(*frame, from);
+    ++self(data).frames_;
     return self(data).fine_ ? FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE
                             : FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
   }
@@ -229,6 +233,7 @@ class LibFlacFile final : public FlacFile {
   std::vector<std::byte> buffer_;
   std::size_t buffer_at_ = 0, at_ = 0, block_ = kBlock;
   std::int64_t first_ = 0, next_ = 0, end_ = 0;
+  int frames_ = 0;  // of one call
   bool floating_ = true, fine_ = true;
   std::uint8_t* const* rows_ = nullptr;
   // Of read_as.
