@@ -23,7 +23,7 @@ void free_blocks(MemorySource& source, PooledBlock* list) noexcept {
 }
 
 // The newest is the one most likely still in a CPU's cache. Of the newest few one that this core
-// gave back is better: what lies in another core's cache has to be fetched from there.
+// has written is better: what lies in another core's cache has to be fetched from there.
 PooledBlock* PoolState::take_cached(std::size_t size_class, int core) noexcept {
   constexpr int kFew = 4;
   PooledBlock* block = classes_[size_class].newest;

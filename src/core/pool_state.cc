@@ -77,6 +77,7 @@ Result<Buffer> PoolState::allocate(std::size_t size, PoolAccount* account) {
   }
   block->account = account;
   block->size = size;
+  block->core = core;
   block->held_by_user = false;
   block->references.store(1, std::memory_order_relaxed);
   unpoison(block->data, size);
@@ -145,7 +146,6 @@ void PoolState::leave_account(PooledBlock* block) noexcept {
 
 void PoolState::take_back(PooledBlock* block) noexcept {
   poison(block->data, block->capacity());
-  block->core = ::sched_getcpu();
   Lock lock(mutex_);
   bool room = false;
   discharge(block, room);

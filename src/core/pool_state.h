@@ -32,7 +32,7 @@ struct PooledBlock : Block {
   Neighbours in_class;             // while cached: blocks of the same size class
   Neighbours in_cache;             // while cached: all blocks
   std::size_t size_class = 0;
-  int core = -1;  // that gave it back
+  int core = -1;  // that took it last, to write into it
   bool held_by_user = false;
 
   std::size_t capacity() const noexcept { return size_of_class(size_class); }

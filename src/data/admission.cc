@@ -104,14 +104,6 @@ Result<bool> Admission::admit(Context& ctx) {
   }
   if (options_.memory_wait) options_.memory_wait->end(engine::now_ns());
   BatchPtr batch = std::move(waiting_);
-  for (const SlotArray& slot : plan_->slots) {
-    std::vector<std::int64_t> shape{static_cast<std::int64_t>(batch->rows.rows)};
-    shape.insert(shape.end(), slot.shape.begin(), slot.shape.end());
-    Result<Tensor> made =
-        Tensor::empty(*room, slot.dtype, Dims(std::span<const std::int64_t>(shape)));
-    if (!made) return no_memory_for_batch(batch->rows.rows, bytes_);
-    batch->slots.push_back(*std::move(made));
-  }
   batch->room = std::move(room);
   ++next_;
   for (const auto& fetch : batch->fetches) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -59,8 +60,9 @@ struct Batch {
   std::vector<std::uint32_t> reading;  // rows in the order in which they are read; empty: their own
   std::vector<std::unique_ptr<formats::Fetch>> fetches;  // of what comes from afar: one a leaf
   std::vector<Fetched> fetched;                          // of each place; empty: nothing is
+  std::optional<Reservation> room;  // for slots and the rest, which is given back with the rows
+  std::once_flag slots_made;        // by who works on the first row: see RowWork::make_slots
   std::vector<Tensor> slots;
-  std::optional<Reservation> room;  // for what is not a slot: given back when the rows are done
 
   // After finish().
   std::vector<Column> columns;

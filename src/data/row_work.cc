@@ -1,8 +1,36 @@
 #include "data/row_work.h"
 
+#include "data/batch_size.h"
+
 namespace penstock::data {
 
+// The memory of a batch is set aside when it is admitted, and taken when its first row is worked
+// on: what this core has used a moment ago is still in its cache, unless batches that only wait
+// for their turn hold it. False: there is none, and the batch has failed.
+bool RowWork::make_slots(Batch& batch) const {
+  std::call_once(batch.slots_made, [&] {
+    if (!batch.room) return;  // rows of a stream stand alone
+    for (const SlotArray& slot : plan_->slots) {
+      std::vector<std::int64_t> shape{static_cast<std::int64_t>(batch.rows.rows)};
+      shape.insert(shape.end(), slot.shape.begin(), slot.shape.end());
+      Result<Tensor> made =
+          Tensor::empty(*batch.room, slot.dtype, Dims(std::span<const std::int64_t>(shape)));
+      if (!made) {
+        batch.failure = no_memory_for_batch(batch.rows.rows, batch.room->left());
+        return;
+      }
+      batch.slots.push_back(*std::move(made));
+    }
+  });
+  return !batch.failure;
+}
+
 void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
+  if (!make_slots(batch)) {
+    for (std::size_t i = first; i < last; ++i)
+      batch.work[batch.read_at(i)].state = RowState::removed;
+    return;
+  }
   const bool alone = plan_->order.width() != 1 || last - first == 1;
   if (alone || batch.places.empty() || !batch.fetched.empty()) {
     for (std::size_t i = first; i < last; ++i) steps(batch, batch.read_at(i), 0);

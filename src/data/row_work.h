@@ -46,6 +46,7 @@ class RowWork {
   CallTask call_task(const Batch& batch, std::size_t row) const {
     return {batch.epoch, batch.position(row), places(batch, row)};
   }
+  bool make_slots(Batch& batch) const;
   void read_placed(Batch& batch, std::size_t first, std::size_t last) const;
   void after_reading(Batch& batch, std::size_t row, std::size_t number, Status status) const;
   void settle(Batch& batch, std::size_t row, Result<bool> stays) const;

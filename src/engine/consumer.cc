@@ -137,16 +137,21 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
 
 // Carries out one task, if there is a short one: a consumer that sleeps and is called costs more.
 bool Engine::help(std::unique_lock<Mutex>& hold) {
-  Claim claim;
+  if (helping_) return false;  // another thread that consumes is at it
+  Claim& claim = help_;
   Chores chores;
   now_ = 0;
   if (!claim_next(0, 1, claim, true)) return false;
+  helping_ = true;
+  helped_at_ = claim.started;
+  claim.trace_ring = nullptr;  // may be another thread's
   leave(chores);
   hold.unlock();
   carry_out(chores);
   run(claim, pool_->threads());
   hold = enter(claim);
   publish(claim);
+  helping_ = false;
   leave(chores);
   hold.unlock();
   carry_out(chores);

@@ -55,6 +55,7 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
       report_failure_(options.report_failure),
       kept_failures_(options.kept_failures),
       consumer_helps_(options.consumer_helps),
+      cores_(static_cast<int>(usable_cores())),
       process_(process_number()) {
   lanes_.push_back({pool_});
   std::vector<Stage*> by_id;
@@ -332,9 +333,20 @@ bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) {
     };
     if (std::all_of(stage.out.begin(), stage.out.end(), busy)) return false;
   }
+  if (consumer_helps_ && stage.lane == 0 && enough_at_work()) return false;
   if (!quick_under_way(use) && !consumer_is_served) return true;
   if (stage.quick() && (use.exclusive || consumer_is_served)) return false;
   return stage.claimable_ns() >= kWorthWakingNs;
+}
+
+// A consumer that helps needs a core of its own: one more worker would only take turns with it.
+// Whoever is at work looks here again when its task is over, which is soon if all tasks are short.
+bool Engine::enough_at_work() {
+  if (now() - helped_at_ > kSoonNs) return false;
+  const bool counted = helping_ && help_.stage->spec.kind != Kind::source;
+  if (lanes_[0].running - (counted ? 1 : 0) < std::max(1, cores_ - 1)) return false;
+  return std::all_of(stages_.begin(), stages_.end(),
+                     [](const auto& stage) { return stage->lane != 0 || stage->is_short(); });
 }
 
 void Engine::carry_out(Chores& chores) {

@@ -239,6 +239,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   int worth_calling();
   void call_lanes(bool consumer_is_served, bool force, Chores& chores);
   bool worth_waking(const Stage& stage, bool consumer_is_served);
+  bool enough_at_work();
   void discard_all(bool keep_sink);
   std::string stuck_stages() const;
   // The time of this critical section, read when it is first asked for.
@@ -285,6 +286,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::vector<FailureReport> reports_;
   std::size_t kept_failures_;
   const bool consumer_helps_;
+  const int cores_;
+  Claim help_;                  // what the consumer is at
+  bool helping_ = false;        // it is
+  std::int64_t helped_at_ = 0;  // when it last began to
   SinkStats sink_stats_;
   std::uint64_t sink_traced_as_ = 0;  // recording and number in it
   std::int64_t started_ = 0;

@@ -117,7 +117,12 @@ struct Stage {
   bool ordered() const noexcept {
     return spec.kind == Kind::fill || (spec.options.order == Order::input && concurrency > 1);
   }
-  bool has_token() const noexcept { return running + parked < concurrency; }
+  // May another task begin? Batches are filled by all who are there: the pool's threads, and a
+  // consumer that helps them.
+  bool has_token() const noexcept {
+    const bool by_all = spec.kind == Kind::fill && !spec.options.concurrency;
+    return by_all || running + parked < concurrency;
+  }
   bool quiet() const noexcept {
     return running == 0 && parked == 0 && window.empty() && open.empty();
   }

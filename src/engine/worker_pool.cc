@@ -14,8 +14,9 @@
 
 namespace penstock {
 
-namespace {
-unsigned usable_cores() {
+namespace engine {
+
+unsigned usable_cores() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) == 0) {
@@ -23,9 +24,6 @@ unsigned usable_cores() {
   }
   return std::max(1u, std::thread::hardware_concurrency());
 }
-}  // namespace
-
-namespace engine {
 
 namespace {
 constexpr std::int64_t kSpinNs = 10'000;  // before an idle worker sleeps
@@ -104,7 +102,7 @@ struct WorkerPool::Threads {
 };
 
 WorkerPool::WorkerPool(unsigned threads)
-    : WorkerPool(Exactly{threads == 0 ? usable_cores() : threads}) {}
+    : WorkerPool(Exactly{threads == 0 ? engine::usable_cores() : threads}) {}
 
 std::shared_ptr<WorkerPool> WorkerPool::none() {
   return std::shared_ptr<WorkerPool>(new WorkerPool(Exactly{0}));

@@ -15,6 +15,8 @@ namespace penstock::engine {
 
 class Engine;
 
+unsigned usable_cores() noexcept;  // by this process
+
 class PoolState final : public Lane {
  public:
   explicit PoolState(unsigned threads) : threads_(threads), numbers_(threads) {}

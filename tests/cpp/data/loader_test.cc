@@ -190,6 +190,17 @@ TEST(Loader, replaced_rows_come_from_the_same_source_whatever_the_threads) {
   EXPECT_EQ(run(wanted).errors.size(), 100u);
 }
 
+TEST(Loader, batches_that_wait_for_their_turn_hold_no_memory) {
+  // Being filled, being made into columns, or finished: six at most. Two more are admitted.
+  Wanted wanted;
+  wanted.order = leaf(10'000);
+  wanted.n = 10'000;
+  wanted.threads = 1;
+  const Got got = run(wanted);
+  EXPECT_EQ(flat(got).size(), 10'000u);
+  EXPECT_LE(got.memory.fresh, 6u);
+}
+
 TEST(Loader, memory_stays_within_the_budget_and_the_oldest_batch_is_always_admitted) {
   // semantics 17
   Wanted wanted;

@@ -96,6 +96,34 @@ TEST(Consumer, does_nothing_of_the_kind_unless_it_was_asked_to) {
   EXPECT_LT(items_without_workers(pipeline, pool, 100), 100);
 }
 
+TEST(Consumer, fills_batches_while_all_workers_are_at_it) {
+  std::atomic<bool> hold{false}, inside{false}, helped{false};
+  const auto here = std::this_thread::get_id();
+  PipelineBuilder builder;
+  builder.add_source("numbers", count_for_ever());
+  builder.fill<int>(
+      "rows", [](int) { return 1; },
+      [&](int&, std::size_t) {
+        if (std::this_thread::get_id() == here) {
+          helped = helped || inside;
+        } else if (hold) {
+          inside = true;
+          wait_until([&] { return helped.load(); });
+          inside = false;
+        }
+        return Status();
+      });
+  builder.add_sink(kWaiting);
+  Pipeline pipeline = must_start(builder, {.threads = 1, .consumer_helps = true});
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(**pipeline.next<int>(), i);
+  hold = true;
+  wait_until([&] {
+    (void)pipeline.get_item(std::chrono::milliseconds(1));
+    return helped.load();
+  });
+  EXPECT_TRUE(helped);
+}
+
 TEST(Consumer, gets_the_same_in_the_same_order_with_help) {
   for (const int threads : {1, 2, 4}) {
     for (const bool fails : {false, true}) {
