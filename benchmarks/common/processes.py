@@ -39,6 +39,12 @@ def read_from_disk() -> int:
         return next(int(line.split()[1]) for line in file if line.startswith("read_bytes"))
 
 
+def peak_memory() -> int:
+    """The most that this process has had. (What `resource` tells begins with what started it.)"""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024
+
+
 def tree_memory(pid: int) -> int:
     pages = 0
     for one in descendants(pid):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import sys
 import time
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from common.processes import peak_memory
 
 HUGE = 10**9
 TRIES = 15
@@ -35,7 +39,7 @@ def first_batch(_: list[str]) -> dict[str, Any]:
     import penstock as ps
 
     next(iter(ps.from_list([1]).batch(1).loader(threads=2)))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     times = {}
     for n in (1000, HUGE):
         taken = []
@@ -47,7 +51,7 @@ def first_batch(_: list[str]) -> dict[str, Any]:
             assert len(set(batch["data"].tolist())) == 256
             loader.close()
         times[n] = statistics.median(taken) * 1000
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    grown = (peak_memory() - before) / 1e6
     return {"thousand_ms": times[1000], "huge_ms": times[HUGE], "grown_mb": grown}
 
 
@@ -55,11 +59,11 @@ def torch_sampler(_: list[str]) -> dict[str, Any]:
     """The same with torch's sampler, for a hundredth of the samples."""
     import torch.utils.data
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     begun = time.perf_counter()
     next(iter(torch.utils.data.RandomSampler(range(HUGE // 100))))
     taken = time.perf_counter() - begun
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    grown = (peak_memory() - before) / 1e6
     return {"ms": taken * 1000, "grown_mb": grown}
 
 

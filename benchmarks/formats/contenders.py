@@ -1,8 +1,9 @@
 """Who is measured. Each gives (0, 0) when it is ready, then parts of its work: how many things, and
 a number that checks them."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +102,55 @@ def array_record_random(folder: Path) -> Parts:
 # ---- .npy files of 600 KB, two threads
 
 
-def npy(folder: Path, load: Callable[[str], Any]) -> Parts:
+Load = Callable[[str], Any]
+
+
+def npy_jobs(folder: Path) -> list[list[str]]:
     """A job is ten files, as a batch of DALI's is: a future for each file would be measured too."""
     paths = [str(folder / f"{i:03}.npy") for i in range(files.ARRAYS)] * 60
+    return [paths[i : i + 10] for i in range(0, len(paths), 10)]
+
+
+def looked_at(arrays: Iterable[Any]) -> int:
+    return sum(int(np.asarray(one)[0, 0, 0]) for one in arrays)
+
+
+def npy_delivered(folder: Path, load: Load) -> Parts:
+    """The loop gets the arrays, ten at a time, while two more jobs are under way."""
+
+    def work(some: list[str]) -> list[Any]:
+        return [load(path) for path in some]
+
+    under_way: deque[Future[list[Any]]] = deque()
+    with ThreadPoolExecutor(2) as pool:
+        yield 0, 0
+        for job in npy_jobs(folder):
+            under_way.append(pool.submit(work, job))
+            if len(under_way) > 2:
+                arrays = under_way.popleft().result()
+                yield len(arrays), looked_at(arrays)
+        for last in under_way:
+            arrays = last.result()
+            yield len(arrays), looked_at(arrays)
+
+
+def npy_at_once(folder: Path, load: Load) -> Parts:
+    """Each array is looked at and dropped by the thread that has read it."""
 
     def work(some: list[str]) -> tuple[int, int]:
-        return len(some), sum(int(np.asarray(load(path))[0, 0, 0]) for path in some)
+        return len(some), looked_at(load(path) for path in some)
 
-    yield from on_two_threads(work, [paths[i : i + 10] for i in range(0, len(paths), 10)])
+    yield from on_two_threads(work, npy_jobs(folder))
 
 
-def penstock_npy(folder: Path) -> Parts:
+def penstock_npy(folder: Path, way: Callable[[Path, Load], Parts] = npy_delivered) -> Parts:
     from penstock import io
 
-    yield from npy(folder, io.load_npy)
+    yield from way(folder, io.load_npy)
+
+
+def penstock_npy_at_once(folder: Path) -> Parts:
+    yield from penstock_npy(folder, npy_at_once)
 
 
 def preadv_npy(folder: Path) -> Parts:
@@ -137,17 +173,25 @@ def preadv_npy(folder: Path) -> Parts:
         os.close(file)
         return np.frombuffer(own.buffer, np.float32, 1, 128).reshape(1, 1, 1)
 
-    yield from npy(folder, load)
+    yield from npy_at_once(folder, load)
 
 
 def numpy_npy(folder: Path) -> Parts:
-    yield from npy(folder, np.load)
+    yield from npy_delivered(folder, np.load)
 
 
-def spdl_npy(folder: Path) -> Parts:
+def numpy_npy_at_once(folder: Path) -> Parts:
+    yield from npy_at_once(folder, np.load)
+
+
+def spdl_npy(folder: Path, way: Callable[[Path, Load], Parts] = npy_delivered) -> Parts:
     import spdl.io
 
-    yield from npy(folder, lambda path: spdl.io.load_npy(Path(path).read_bytes()))
+    yield from way(folder, lambda path: spdl.io.load_npy(Path(path).read_bytes()))
+
+
+def spdl_npy_at_once(folder: Path) -> Parts:
+    yield from spdl_npy(folder, npy_at_once)
 
 
 # ---- tokens: random windows of 2048, batches of 32, as int64

@@ -1,7 +1,6 @@
 """Pictures that hardly anybody writes: Pillow's pixels, or a refusal that costs little."""
 
 import io as memory
-import resource
 import shutil
 import struct
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import penstock as ps
 import pytest
+from peaks import Peak
 from penstock import io
 from pictures import photographs
 from PIL import Image
@@ -21,11 +21,6 @@ RGBA = np.random.default_rng(4).integers(0, 256, (1, 20_000, 4), np.uint8)
 
 def by_pillow(file: bytes, mode: str) -> Image.Image:
     return Image.open(memory.BytesIO(file)).convert(mode)
-
-
-def peak() -> int:
-    """Of this process, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def chunk(name: bytes, data: bytes) -> bytes:
@@ -81,9 +76,9 @@ def tiff(
 
 def test_a_long_strip_with_alpha_costs_only_what_is_kept_of_it() -> None:
     file = io.encode_image(RGBA, "png")
-    before = peak()
-    got = io.decode_image(file, (224, 224), "center", mode="RGBA", resize_short=256)
-    assert peak() - before < 64 << 20  # the whole would be 5 GB
+    with Peak() as peak:
+        got = io.decode_image(file, (224, 224), "center", mode="RGBA", resize_short=256)
+    assert peak.grown < 64 << 20  # the whole would be 5 GB
     assert got.shape == (224, 224, 4)
 
 
@@ -105,10 +100,9 @@ def test_alpha_is_resized_as_pillow_does_it_whatever_is_kept(mirror: bool) -> No
 @pytest.mark.parametrize("compression", [1, 5, 8, 32773, 32946, 50000, 34925])
 def test_a_small_tiff_cannot_claim_gigabytes(compression: int) -> None:
     file = tiff(13_000, 13_000, 16, 8, 2, bytes(16), compression, (338, [0] * 5))
-    before = peak()
-    with pytest.raises((ValueError, NotImplementedError), match="TIFF"):
+    with Peak() as peak, pytest.raises((ValueError, NotImplementedError), match="TIFF"):
         io.decode_image(file)
-    assert peak() - before < 64 << 20
+    assert peak.grown < 64 << 20
 
 
 def test_tiff_samples_with_a_sign_are_refused() -> None:

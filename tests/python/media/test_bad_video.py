@@ -4,12 +4,12 @@ import contextlib
 import ctypes
 import os
 import random
-import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
 from clips import COUNT, Clips, decoded, ffmpeg
+from peaks import Peak
 from penstock import io
 from sounds import Sounds
 
@@ -175,9 +175,10 @@ def test_ten_thousand_failing_opens_leak_nothing(whole: bytes, tmp_path: Path) -
                     io.load_video(cut)
 
     open_many(400)
-    before, bytes_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _allocated()
+    bytes_before = _allocated()
     descriptors = len(os.listdir("/proc/self/fd"))  # some of other tests may go
-    open_many(5000)  # two in each turn
+    with Peak() as peak:
+        open_many(5000)  # two in each turn
     assert len(os.listdir("/proc/self/fd")) <= descriptors
     assert _allocated() - bytes_before < 200_000  # 20 bytes for each
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kilobytes
+    assert peak.grown < 8 << 20
