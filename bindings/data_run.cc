@@ -226,7 +226,6 @@ DataRun::DataRun(const PlanBuilder& builder, data::PlanPtr plan, const LoaderMem
   }
   must(data::check_batch(*plan, options));
   BuildOptions build;
-  build.consumer_helps = true;
   build.pool = settings.threads == 0
                    ? shared_workers()
                    : std::make_shared<WorkerPool>(static_cast<unsigned>(settings.threads));

@@ -50,9 +50,6 @@ struct BuildOptions {
   // Called for each failure as it happens, on the thread it happened on, without any lock.
   std::function<void(const FailureReport&)> report_failure = {};
   std::size_t kept_failures = 1000;  // how many failures() remembers
-  // A consumer that has to wait carries out short native tasks meanwhile, as one more worker: its
-  // number is that of the pool's threads. No more tasks run at a time than without.
-  bool consumer_helps = false;
 };
 
 // What the consumer got.

@@ -86,7 +86,8 @@ class Context {
   // True once the pipeline is being stopped: long steps look at it and return early.
   bool stopping() const noexcept;
 
-  // The calling worker's number in its pool, for per-worker scratch memory.
+  // The calling worker's number in its pool, for per-worker scratch memory. A consumer that helps
+  // has the number behind the last: once in each pipeline of a pool.
   unsigned worker() const noexcept { return worker_; }
 
  private:
@@ -140,6 +141,10 @@ struct StageOptions {
   std::optional<int> queue_size = {};
   std::shared_ptr<Lane> lane = {};      // where tasks run; empty: on the pipeline's workers
   FailureLimit too_many_failures = {};  // empty: the pipeline's
+  // A consumer that has to wait may carry out tasks of this stage itself, while they take less than
+  // 0.1 ms, as one more worker: its number is that of the pool's threads. Only for tasks that wait
+  // for nothing but a core: until they return, it hears of no timeout and of no signal.
+  bool consumer_helps = false;
   // Called when everything before the end of an epoch, or of all, has left this stage, and before
   // the next one learns of that end; may emit. Not for sources; `aggregate` brings its own.
   StepFunction flush = {};

@@ -18,13 +18,17 @@ from dataclasses import asdict
 from typing import Any
 
 import penstock
+from penstock._printable import all_printable, printable
 from penstock.data._sizes import parse_bytes
 
 _Action = Callable[[argparse.Namespace], int]
 _EXIT_CODES = (
     "exit codes: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted, 141 closed pipe"
 )
-_REFUSED = (OSError, ValueError, TypeError, KeyError, NotImplementedError, RuntimeError)
+_REFUSED = (
+    *(OSError, ValueError, TypeError, KeyError, NotImplementedError, RuntimeError, MemoryError),
+    *(IndexError, ImportError),  # some of them
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -67,7 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _complain(words: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(words, file=sys.stderr, flush=True)
+            print(printable(words), file=sys.stderr, flush=True)
+
+
+def _print(words: str) -> None:
+    print(printable(words))
+
+
+def _print_json(about: Any) -> None:
+    print(json.dumps(all_printable(about)))
 
 
 def _let_go() -> None:
@@ -93,10 +105,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         add(commands)
     options = parser.parse_args(arguments)
     try:
+        _check_names(getattr(options, "source", None))
         code: int = options.action(options)
     except BrokenPipeError:
         raise
     except _REFUSED as error:
+        if _is_slip(error):
+            raise
         # A KeyError shows its words in quotes.
         words = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
         # The words are those of Python: of the commands one has that option.
@@ -104,11 +119,29 @@ def _run(arguments: Sequence[str] | None) -> int:
             "--format" if hasattr(options, "format") else "it another ending, or in Python format="
         )
         words = words.replace("give format=, one of", f"give {give}, one of")
-        _complain(f"penstock {options.command}: {words}")
+        words = words.replace("give a larger max_member", "in Python give a larger max_member")
+        _complain(f"penstock {options.command}: {words or type(error).__name__}")
         return 1
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _check_names(source: str | list[str] | None) -> None:
+    """Files in a folder may have any name, but what is opened is named by text."""
+    for name in [source] if isinstance(source, str) else source or ():
+        if printable(name) != name:
+            raise ValueError(
+                f"the name '{printable(name)}' is not UTF-8, and cannot be opened: rename it, or "
+                "give the folder it is in"
+            )
+
+
+def _is_slip(error: BaseException) -> bool:
+    """Is it one of ours, in this program? What is too large or not installed is none."""
+    if isinstance(error, IndexError):
+        return not str(error).startswith("out of range: ")  # as the core begins its words
+    return isinstance(error, ImportError) and (error.name or "").split(".")[0] == "penstock"
 
 
 def _add(commands: Any, name: str, action: _Action, help: str, example: str) -> Any:
@@ -204,7 +237,7 @@ def _add_bench(commands: Any) -> None:
         from penstock import bench
 
         figures = bench.run(options.source, options.seconds)
-        print(json.dumps(bench.as_dict(figures)) if options.json else bench.words(figures))
+        _print_json(bench.as_dict(figures)) if options.json else _print(bench.words(figures))
         return 0
 
     words = "measure this machine, or a dataset on it, for some seconds"
@@ -219,7 +252,7 @@ def _add_doctor(commands: Any) -> None:
         from penstock import doctor
 
         found = doctor.examine(options.source)
-        print(json.dumps(doctor.as_dict(found)) if options.json else doctor.words(found))
+        _print_json(doctor.as_dict(found)) if options.json else _print(doctor.words(found))
         return 1 if found.measured is not None and found.measured["rate"] == 0 else 0
 
     words = "what this machine and this build can do; with a dataset, a measurement"
@@ -235,10 +268,10 @@ def _add_inspect(commands: Any) -> None:
 
         found = inspection.inspect(options.source, options.format, options.samples)
         if options.json:
-            print(json.dumps(inspection.as_dict(found)))
+            _print_json(inspection.as_dict(found))
             return 0
         width = shutil.get_terminal_size().columns
-        print(inspection.words(found, colours=sys.stdout.isatty(), width=width))
+        _print(inspection.words(found, colours=sys.stdout.isatty(), width=width))
         return 0
 
     words = "what is inside a dataset: fields, shapes, types, counts, sizes"
@@ -276,10 +309,10 @@ def _add_convert(commands: Any) -> None:
             progress=not options.json,
         )
         if options.json:
-            print(json.dumps(asdict(done)))
+            _print_json(asdict(done))
             return 0
         first = done.files[0] + (f" and {len(done.files) - 1} more" if done.files[1:] else "")
-        print(f"{done.samples} samples in {first}" + (", verified" if done.verified else ""))
+        _print(f"{done.samples} samples in {first}" + (", verified" if done.verified else ""))
         if done.resumed:
             print(f"{done.resumed} of {done.parts} parts were there from before")
         if done.skipped:
@@ -322,10 +355,14 @@ def _add_index(commands: Any) -> None:
         format = format_of(tuple(options.source))
         if format not in ("tar", "tfrecord"):  # its own structure is its index
             ds = penstock.open(options.source)
+            if options.checksums:
+                raise ValueError(
+                    f"{format} needs no index: there is nothing to index, and no place for "
+                    "checksums; tar shards and TFRecord files have both"
+                )
             about = {"samples": len(ds), "fields": ds.fields, "findings": {}}
-            print(
-                json.dumps(about) if options.json else f"{len(ds)} samples; {format} needs no index"
-            )
+            words = f"{len(ds)} samples; {format} needs no index"
+            _print_json(about) if options.json else _print(words)
             return 0
         records = _core.open_records(
             options.source,
@@ -336,9 +373,9 @@ def _add_index(commands: Any) -> None:
         found = {name: count for name, count in records.findings().items() if count}
         if options.json:
             about = {"samples": len(records), "fields": list(records.fields), "findings": found}
-            print(json.dumps(about))
+            _print_json(about)
             return 0
-        print(f"{len(records)} samples with {', '.join(records.fields)}")
+        _print(f"{len(records)} samples with {', '.join(records.fields)}")
         if found:
             print(", ".join(f"{name}: {count}" for name, count in found.items()))
         return 0

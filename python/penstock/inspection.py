@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 import penstock as ps
 from penstock import _core, io
+from penstock._printable import printable
 from penstock.data._checks import checked_whole
 from penstock.data._files import format_of
 
@@ -132,7 +134,7 @@ def _field(name: str, value: Any) -> Field:
     if isinstance(value, bytes | bytearray | memoryview):
         return Field(name, "bytes", None, None, len(value), _image_words(value))
     if isinstance(value, str):
-        return Field(name, "text", None, None, len(value.encode()))
+        return Field(name, "text", None, None, len(value.encode("utf-8", "surrogateescape")))
     if isinstance(value, np.ndarray):
         kind = "array" if value.ndim else "number"
         return Field(name, kind, str(value.dtype), value.shape, value.nbytes)
@@ -164,7 +166,10 @@ def _brief(value: Any) -> str:
     if isinstance(value, np.ndarray):
         shown = np.array2string(value.reshape(-1)[:8], separator=", ", threshold=8)
         return f"{value.dtype} {list(value.shape)} {shown}{' ...' if value.size > 8 else ''}"
-    return repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..."
+    shown = repr(value)
+    if isinstance(value, str) and not value.isprintable() and printable(value) != value:
+        shown = re.sub(r"\\udc([89a-f][0-9a-f])", r"\\x\1", shown)  # as names are shown elsewhere
+    return shown if len(shown) <= 200 else shown[:200] + "..."
 
 
 def _picture(value: Any, colours: bool) -> list[str]:

@@ -39,7 +39,6 @@ struct Loader::Run {
     PipelineBuilder stages;
     data::add_stages(stages, plan, run);
     BuildOptions build;
-    build.consumer_helps = true;
     build.pool = workers;
     build.on_failure = OnFailure::deliver;
     Result<Pipeline> made = stages.build(std::move(build));

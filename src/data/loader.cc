@@ -42,6 +42,15 @@ std::string name_of_reading(const LoaderPlan& plan, bool streamed) {
   return name.empty() ? "rows" : name;
 }
 
+// Two batches are filled at a time: their parts are for all workers. What is only copied, or shares
+// a chunk with its neighbours, stays together.
+std::size_t rows_of_part(const LoaderPlan& plan, const RunOptions& options) {
+  if (!plan.placed.empty()) return std::max<std::size_t>(plan.together, 1);
+  const auto threads = static_cast<std::size_t>(std::max(options.threads, 1));
+  const auto share = static_cast<std::size_t>(2 * options.share.batch) / threads;
+  return std::max<std::size_t>(std::min(plan.together, share), 1);
+}
+
 constexpr char kCollate[] = "collate";
 
 std::uint64_t bytes_of(const Value& value) {
@@ -146,15 +155,18 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
 
 void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& options) {
   const auto rows = std::make_shared<const RowWork>(plan, options);
+  const bool in_memory =
+      !options.stream && std::all_of(plan->sources.begin(), plan->sources.end(),
+                                     [](const auto& one) { return one->in_memory(); });
   if (options.stream) {
     builder.add_source("stream", options.stream, {.queue_size = 1, .lane = options.calls});
   } else {
     // Step functions are copied, batches are not: hence the pointer.
     const auto admission = std::make_shared<Admission>(plan, options);
     builder.add_source("admit", [admission](Context& ctx) { return (*admission)(ctx); },
-                       {.queue_size = 1});
+                       {.queue_size = 1, .consumer_helps = in_memory});
   }
-  const std::size_t together = std::max<std::size_t>(plan->together, 1);
+  const std::size_t together = rows_of_part(*plan, options);
   builder.fill<BatchPtr>(
       name_of_reading(*plan, static_cast<bool>(options.stream)),
       [together](const BatchPtr& batch) { return (batch->work.size() + together - 1) / together; },
@@ -163,7 +175,7 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
         rows->read(*batch, first, std::min(first + together, batch->work.size()));
         return {};
       },
-      {.queue_size = 1});
+      {.queue_size = 1, .consumer_helps = in_memory});
   if (plan->calls()) add_call_stages(builder, *plan, options, rows);
   // Rows that do not fit are found only here, and those in their place may need calls.
   const bool may_call = plan->calls() && plan->replace;
@@ -185,7 +197,9 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
         }
         return batch;
       },
-      {.queue_size = 1, .lane = may_call ? options.calls : nullptr});
+      {.queue_size = 1,
+       .lane = may_call ? options.calls : nullptr,
+       .consumer_helps = in_memory || !plan->replace});
   if (options.on_batch) {
     builder.pipe("batch",
                  [on_batch = options.on_batch](BatchPtr batch) {

@@ -73,6 +73,7 @@ class NpyRows final : public Source {
   }
 
   bool on_disk() const noexcept override { return true; }
+  bool in_memory() const noexcept override { return true; }
   void tell_places(std::span<const std::uint64_t> records,
                    storage::ReadAhead& ahead) const override {
     if (!in_order_) rows_->tell_places(firsts(records), count_, ahead);

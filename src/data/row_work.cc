@@ -10,13 +10,14 @@ namespace penstock::data {
 bool RowWork::make_slots(Batch& batch) const {
   std::call_once(batch.slots_made, [&] {
     if (!batch.room) return;  // rows of a stream stand alone
+    const std::size_t all = batch.room->left();
     for (const SlotArray& slot : plan_->slots) {
       std::vector<std::int64_t> shape{static_cast<std::int64_t>(batch.rows.rows)};
       shape.insert(shape.end(), slot.shape.begin(), slot.shape.end());
       Result<Tensor> made =
           Tensor::empty(*batch.room, slot.dtype, Dims(std::span<const std::int64_t>(shape)));
       if (!made) {
-        batch.failure = no_memory_for_batch(batch.rows.rows, batch.room->left());
+        batch.failure = no_memory_for_batch(batch.rows.rows, all);
         return;
       }
       batch.slots.push_back(*std::move(made));

@@ -75,6 +75,7 @@ class FormatSource final : public Source {
   void expect(std::span<const std::uint64_t> records) const override { records_->expect(records); }
   void advise(formats::Access access) const noexcept override { records_->advise(access); }
   bool on_disk() const noexcept override { return records_->on_disk(); }
+  bool in_memory() const noexcept override { return records_->in_memory(); }
   void tell_places(std::span<const std::uint64_t> records,
                    storage::ReadAhead& ahead) const override {
     records_->tell_places(records, ahead);
@@ -199,6 +200,7 @@ class ArraySource final : public Source {
     return std::max<std::uint64_t>(mean_bytes_, 1);
   }
   std::uint64_t digest() const noexcept override { return digest_; }
+  bool in_memory() const noexcept override { return true; }
 
   Status read(std::uint64_t index, BufferPool&, Row& into) const override {
     for (const auto& [name, array] : arrays_) {

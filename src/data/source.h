@@ -62,7 +62,8 @@ class Source {
   virtual std::uint64_t block() const noexcept { return 0; }  // see formats::Records
   virtual std::uint64_t ahead() const noexcept { return 0; }  // likewise
   virtual void expect(std::span<const std::uint64_t>) const {}
-  virtual bool on_disk() const noexcept { return false; }  // likewise
+  virtual bool on_disk() const noexcept { return false; }    // likewise
+  virtual bool in_memory() const noexcept { return false; }  // likewise
   virtual void tell_places(std::span<const std::uint64_t>, storage::ReadAhead&) const {}
   virtual void advise(formats::Access) const noexcept {}     // how it will be read next
   virtual bool elsewhere() const noexcept { return false; }  // read() does nothing; see below

@@ -25,7 +25,7 @@ auto find_resumable(const Stage& stage) {
 
 }  // namespace
 
-bool Engine::claim_next(int lane, int most, Claim& claim, bool only_short) {
+bool Engine::claim_next(int lane, int most, Claim& claim, bool helps) {
   if (state_ != State::running || stopping()) return false;
   // A stage whose last task only asked for another turn comes after all others.
   const std::size_t count = stages_.size();
@@ -33,7 +33,7 @@ bool Engine::claim_next(int lane, int most, Claim& claim, bool only_short) {
     const std::size_t i = k % count;
     Stage& stage = *stages_[i];
     if (stage.lane != lane || stage.yielded != (k >= count)) continue;
-    if (only_short && !stage.is_short()) continue;
+    if (helps && !stage.may_be_helped()) continue;
     if (!lane_has_room(stage) || !try_claim(stage, most, claim)) continue;
     stage.yielded = false;
     stage.running++;

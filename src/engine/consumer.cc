@@ -111,10 +111,11 @@ bool Engine::wait_for_item(std::unique_lock<Mutex>& hold, std::chrono::nanosecon
       return false;
     }
   }
+  const std::int64_t waits = now_ns();  // from now on
   consumer_waiting_ = true;
-  consumer_late_at_ = began + kFirstSliceNs;
+  consumer_late_at_ = waits + kFirstSliceNs;
   consumer_called_.store(false, std::memory_order_relaxed);
-  call_lanes_and_spin(hold, false, std::min(deadline, began + patience_.ns(spin_ns_)));
+  call_lanes_and_spin(hold, false, std::min(deadline, waits + patience_.ns(spin_ns_)));
   std::int64_t slice = kFirstSliceNs;
   // One that takes turns waits until it is called.
   while (!stopping() && (sink_->empty() || (takes_turns_ && consumer_waiting_))) {

@@ -54,7 +54,6 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
       too_many_failures_(options.too_many_failures),
       report_failure_(options.report_failure),
       kept_failures_(options.kept_failures),
-      consumer_helps_(options.consumer_helps),
       cores_(static_cast<int>(usable_cores())),
       process_(process_number()) {
   lanes_.push_back({pool_});
@@ -75,6 +74,7 @@ Engine::Engine(GraphSpec graph, const std::vector<int>& depth, const BuildOption
       }
       stage->lane = static_cast<int>(at - lanes_.begin());
     }
+    consumer_helps_ = consumer_helps_ || wanted.consumer_helps;
     by_id.push_back(stage.get());
     stages_.push_back(std::move(stage));
   }
@@ -343,6 +343,7 @@ bool Engine::worth_waking(const Stage& stage, bool consumer_is_served) {
 // Whoever is at work looks here again when its task is over, which is soon if all tasks are short.
 bool Engine::enough_at_work() {
   if (now() - helped_at_ > kSoonNs) return false;
+  if (static_cast<int>(pool_->threads()) > cores_) return false;  // who wants more counts on waits
   const bool counted = helping_ && help_.stage->spec.kind != Kind::source;
   if (lanes_[0].running - (counted ? 1 : 0) < std::max(1, cores_ - 1)) return false;
   return std::all_of(stages_.begin(), stages_.end(),

@@ -176,7 +176,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   enum class State : std::uint8_t { built, running, stopped };
 
   // claim.cc
-  bool claim_next(int lane, int most, Claim& claim, bool only_short = false);
+  bool claim_next(int lane, int most, Claim& claim, bool helps = false);
   bool can_claim(const Stage& stage) const;
   bool try_claim(Stage& stage, int most, Claim& claim);
   bool can_resume(const Stage& stage) const;
@@ -285,7 +285,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::function<void(const FailureReport&)> report_failure_;
   std::vector<FailureReport> reports_;
   std::size_t kept_failures_;
-  const bool consumer_helps_;
+  bool consumer_helps_ = false;  // with some stage
   const int cores_;
   Claim help_;                  // what the consumer is at
   bool helping_ = false;        // it is

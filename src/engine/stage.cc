@@ -24,7 +24,7 @@ double Stage::claimable_ns() const noexcept {
 }
 
 Condition Stage::judge() const noexcept {
-  if (!has_token()) return Condition::busy;
+  if (running + parked >= concurrency) return Condition::busy;
   if (room() <= 0 || barriers > 0) return Condition::blocked;
   if (in != nullptr && in->empty()) return Condition::waiting;
   return Condition::ready;

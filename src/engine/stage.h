@@ -160,8 +160,8 @@ struct Stage {
     return ns >= 0 && ns < kFastNs * concurrency;
   }
 
-  // Such tasks are over before a consumer who carries them out is missed elsewhere.
   bool is_short() const noexcept { return mean_ns >= 0 && mean_ns < kShortNs; }
+  bool may_be_helped() const noexcept { return spec.options.consumer_helps && is_short(); }
 
   // Such tasks are over before another thread could be woken up to help.
   bool quick() const noexcept { return mean_ns >= 0 && mean_ns <= kBurstNs / 2; }

@@ -174,6 +174,9 @@ class Records {
   virtual bool on_disk() const noexcept { return false; }
   virtual void tell_places(std::span<const std::uint64_t>, storage::ReadAhead&) const {}
 
+  // Does reading wait for nothing but a core, and perhaps for pages of a map?
+  virtual bool in_memory() const noexcept { return false; }
+
   // Are records better fetched before they are read? The plan for that, or none. The Records must
   // outlive it.
   virtual bool from_afar() const noexcept { return false; }

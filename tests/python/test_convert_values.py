@@ -340,3 +340,26 @@ def test_files_of_one_name_are_two_samples(tmp_path: Path) -> None:
         (tmp_path / folder / "0.png").write_bytes(picture(0))
     convert([tmp_path / "one/0.png", tmp_path / "two/0.png"], tmp_path / "x.tar", verify=True)
     assert [sample["__key__"] for sample in ps.open(tmp_path / "x.tar")] == ["0", "0-000000001"]
+
+
+@pytest.mark.parametrize("bad", [0, 2])
+@pytest.mark.parametrize("ending", ["npy", "zarr"])
+def test_arrays_have_no_holes_whichever_sample_is_bad(
+    tmp_path: Path, ending: str, bad: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "photos").mkdir()
+    for i in range(4):
+        picture = bytes(io.encode_image(np.full((8, 8, 3), i, np.uint8), "png"))
+        (tmp_path / "photos" / f"{i}.png").write_bytes(b"no picture" if i == bad else picture)
+    target = tmp_path / f"x.{ending}"
+    arguments = ["convert", str(tmp_path / "photos"), str(target), "--image-size", "8x8"]
+    arguments += ["--fields", "image"]
+    assert main([*arguments, "--on-error", "skip"]) == 1
+    said = capsys.readouterr().err
+    assert "sample could not be read" in said
+    assert "arrays have no holes: write shards, or mend the source" in said
+    assert main(arguments) == 1  # then it is the sample's own error
+    said = capsys.readouterr().err
+    assert f"{bad}.png" in said
+    assert "mend the source" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["photos"]

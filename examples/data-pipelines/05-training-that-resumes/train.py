@@ -18,7 +18,7 @@ SIZE, BATCH, CLASSES = (32, 32), 16, 5
 def make_loader(data: str, **given: int) -> ps.Loader:
     plan = ps.open(data).decode("cls").shuffle(seed=0)
     plan = plan.decode_image("jpg", size=SIZE, crop="random_resized", flip=0.5)
-    batch = plan.batch(BATCH, layout="NCHW", dtype="float32", mean=[127.5] * 3, std=[64.0] * 3)
+    batch = plan.batch(BATCH, layout="NCHW", dtype="float32", mean=[0.5] * 3, std=[0.25] * 3)
     return batch.loader(output="torch", seed=1, **given)
 
 

@@ -91,7 +91,7 @@ def convert(
     options = {name: value for name, value in given.items() if value is not None}
     to = format_to_write(target, to)
     read = open_source(source, to, fields, image_size, shuffle, options)
-    writer = writer_for(target, to, read, _rows(read, shard_size))
+    writer = writer_for(target, to, read, _rows(read, shard_size), on_error)
     keep_apart(read.names, writer)
     if isinstance(writer, FolderWriter):
         writer.renumber = renumber

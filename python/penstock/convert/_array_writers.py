@@ -8,7 +8,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from penstock.convert._journal import write_whole
 from penstock.convert._tree_writers import TreeWriter
 from penstock.convert._values import stays_below
 from penstock.convert._writers import Batches, Samples, Writer, differs
+
+if TYPE_CHECKING:
+    from penstock.convert._source import Source
 
 
 class ArrayWriter(Writer):
@@ -88,10 +91,8 @@ class ArrayWriter(Writer):
         expected = min(self.rows, self.samples - part * self.rows)
         found = len(next(iter(arrays.values())))
         if found != expected:
-            raise ValueError(
-                f"{expected - found} samples could not be read; arrays have no holes: write "
-                "shards, or mend the source"
-            )
+            missing = expected - found
+            raise ValueError(_holes(f"{missing} sample{'s' * (missing > 1)} could not be read"))
         return expected
 
 
@@ -243,6 +244,20 @@ class ZarrWriter(TreeWriter, ArrayWriter):
         for name, array in expected.items():
             if np.asarray(got[name]).tobytes() != array.tobytes():
                 raise differs(self.target, f"'{name}', rows from {first} on")
+
+
+def first_of(source: Source, on_error: Literal["raise", "skip"]) -> dict[str, Any]:
+    """The sample that says what the arrays are."""
+    try:
+        return source.ds[0]
+    except (ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
+        if on_error == "raise":
+            raise
+        raise ValueError(_holes(f"the first sample could not be read ({error})")) from error
+
+
+def _holes(what: str) -> str:
+    return f"{what}; arrays have no holes: write shards, or mend the source"
 
 
 def _npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:

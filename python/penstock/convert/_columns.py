@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock._printable import printable
 from penstock.convert._values import is_bytes
 from penstock.data._plan import DecodeImage, OpenTables, TableValues, leaves
 
@@ -92,6 +93,11 @@ def _column(name: str, values: list[Any], ragged: bool, kind: Any | None) -> Any
         else:
             made = pa.array(values, kind or _map_of(known))
         return made if kind is None or made.type == kind else made.cast(kind)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"'{name}' is '{printable(error.object)}', which is not UTF-8, and texts in Parquet "
+            "are: rename the file, or choose fields (--fields)"
+        ) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise TypeError(f"'{name}' cannot become a column: {error}") from None
 

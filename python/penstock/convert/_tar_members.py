@@ -92,7 +92,7 @@ class Members:
 
 def tar_header(name: str, size: int) -> bytes:
     """A ustar header; names that do not fit have a pax header before it."""
-    encoded = name.encode()
+    encoded = name.encode("utf-8", "surrogateescape")  # names of files need not be UTF-8
     if len(encoded) <= 100 and size < 8**11:
         return _ustar(encoded, size, b"0")
     record = _pax(b"path", encoded) + (_pax(b"size", b"%d" % size) if size >= 8**11 else b"")
@@ -102,7 +102,7 @@ def tar_header(name: str, size: int) -> bytes:
 
 def _reads_back(field: str) -> bool:
     """Readers take ASCII letters as small ones, and a name's last part only."""
-    encoded = field.encode()
+    encoded = field.encode("utf-8", "surrogateescape")
     return bool(field) and encoded == encoded.lower() and "/" not in field and "\0" not in field
 
 

@@ -56,7 +56,8 @@ def features(sample: Mapping[str, Any]) -> dict[str, Any]:
             raise TypeError(
                 f"'{name}' is {value.dtype}, which an Example cannot hold: read it as float32 first"
             )
-        found[name] = value
+        # A path need not be UTF-8, and the texts of an Example are bytes.
+        found[name] = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
     return found
 
 

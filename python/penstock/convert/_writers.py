@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock import io
 from penstock.convert._safety import in_the_way
@@ -238,14 +238,20 @@ def format_to_write(target: str, to: str | None) -> str:
     return to
 
 
-def writer_for(target: str, to: str, source: Source, rows: int | None) -> Writer:
-    from penstock.convert._array_writers import NpyWriter, ZarrWriter
+def writer_for(
+    target: str,
+    to: str,
+    source: Source,
+    rows: int | None,
+    on_error: Literal["raise", "skip"] = "raise",
+) -> Writer:
+    from penstock.convert._array_writers import NpyWriter, ZarrWriter, first_of
     from penstock.convert._parquet_writer import ParquetWriter
     from penstock.convert._tree_writers import FolderWriter
 
     if to in ("zarr", "npy"):
         kind = ZarrWriter if to == "zarr" else NpyWriter
-        return kind(target, len(source.ds), rows, source.ds[0])
+        return kind(target, len(source.ds), rows, first_of(source, on_error))
     kinds = {
         "tar": TarWriter,
         "tfrecord": TFRecordWriter,

@@ -50,7 +50,10 @@ class Plan:
     def _sample(self, position: int) -> dict[str, Any] | None:
         """None: a filter, or a map, has removed it."""
         if self._batch is not None:
-            raise TypeError("a dataset of batches has no single samples: index it before batch()")
+            raise TypeError(
+                "a dataset of batches has no single samples: index it before batch(); .loader() is "
+                "for loops over its batches"
+            )
         if self._alone is None:
             self._alone = make_rows(self._node, self._leaves(), self._steps, 0, None, None)
         return self._alone.native.sample(self._order(), self._leaves(), 0, 0, position)
@@ -69,6 +72,11 @@ class Plan:
         if self.sequential:
             return None
         return _fields.after(_fields.of_leaves(leaves(self._node), self._leaves()), self._steps)
+
+    def _pictures(self) -> set[str]:
+        """Fields that decode_image or decode_video have made, as they are called now."""
+        of_leaves = [_fields.pictures(leaf.steps) for leaf in leaves(self._node)]
+        return _fields.pictures(self._steps, set().union(*of_leaves))
 
     def _samples_in(self, window: str, name: str = "window") -> int:
         if self.sequential:

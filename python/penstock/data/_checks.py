@@ -57,6 +57,11 @@ def checked_dtype(dtype: Any) -> Any:
 
 def checked_collate(collate: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     """How rows become one value: one word for all fields, or a dict by field."""
+    if collate is not None and not isinstance(collate, str | Mapping):
+        raise PlanError(
+            f"batch: collate is {collate!r}; give a word or a dict of words by field. A function "
+            "on batches is .batch(n).map(fn)"
+        )
     by_field = {ALL_FIELDS: collate} if isinstance(collate, str) else dict(collate or {})
     for how in by_field.values():
         if how not in ("list", "pad", "ragged", "stack"):
@@ -64,8 +69,9 @@ def checked_collate(collate: str | Mapping[str, str] | None) -> tuple[tuple[str,
     return tuple(by_field.items())
 
 
-def check_field_options(batch: Batch, fields: list[str] | None) -> None:
-    """What a dict says of a field that is not there is a slip."""
+def check_field_options(batch: Batch, fields: list[str] | None, pictures: set[str]) -> None:
+    """What a dict says of a field that is not there, or that has no pixels, is a slip; and so are
+    means of whole numbers."""
     named = {name: "collate" for name, _ in batch.collate if name != ALL_FIELDS}
     for option in ("layout", "dtype", "mean", "std"):
         value = getattr(batch, option)
@@ -75,3 +81,11 @@ def check_field_options(batch: Batch, fields: list[str] | None) -> None:
             raise PlanError(
                 f"batch: {option} names a field '{name}'; there are: {', '.join(fields)}"
             )
+        if option != "collate" and name not in pictures:
+            raise PlanError(
+                f"batch: {option} is for fields made by decode_image or decode_video, and '{name}' "
+                "is not one; a map() before batch() changes others"
+            )
+    for name in pictures or {ALL_FIELDS}:
+        if batch.of("mean", name) is not None and batch.of("dtype", name) == "uint8":
+            raise PlanError('batch: mean and std are for dtype="float32" or "float16", not "uint8"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from penstock import _core
 from penstock.data._plan import (
@@ -71,6 +71,19 @@ def after(fields: Fields, steps: Sequence[Step]) -> Fields:
     return fields
 
 
+def pictures(steps: Sequence[Step], before: Set[str] = frozenset()) -> set[str]:
+    """The fields with pixels after these steps. What a map does is not known: its names stay."""
+    found = set(before)
+    for step in steps:
+        if isinstance(step, DecodeImage):
+            found |= set(step.fields)
+        elif isinstance(step, DecodeVideo):
+            found.add(step.field)
+        elif isinstance(step, Rename):
+            found = {dict(step.names).get(name, name) for name in found}
+    return found
+
+
 def of_leaves(leaves: Sequence[Leaf], opened: Sequence[_core.Leaf]) -> Fields:
     """The fields of all leaves together."""
     together: list[str] = []
@@ -95,7 +108,8 @@ def field_of(kind: str, fields: Fields) -> str:
     """The one field that holds an image, a video or audio by its name."""
     if fields is None:
         raise PlanError(
-            f"decode_{kind}: say which field holds the {kind}; after a map none is known"
+            f"decode_{kind}: say which field holds the {kind}: of lists, of streams and after a "
+            "map none is known"
         )
     found = [
         name

@@ -11,6 +11,7 @@ from typing import Any
 from penstock import _core, io
 from penstock._npy import Rows, load_npy
 from penstock._tfrecord import first_specs
+from penstock.data._fields import IMAGES
 from penstock.data._plan import (
     Decode,
     Items,
@@ -21,6 +22,7 @@ from penstock.data._plan import (
     Rename,
     Stream,
 )
+from penstock.data._remote_file import is_url
 
 _Fields = Sequence[str] | Mapping[str, str] | None
 _ALONE = (".npz", ".h5", ".hdf5", ".zarr")  # one of these is a dataset
@@ -28,6 +30,7 @@ _ENDINGS = (
     *(".tar", ".tar.gz", ".tgz", ".tar.zst", ".tfrecord", ".tfrecords", ".tfrecord.gz"),
     *(".parquet", ".arrow", ".feather", ".npy", *_ALONE),
 )
+_PICTURES = tuple("." + name for name in (*IMAGES, "pbm", "jpe"))
 _UNPACK = "unpack the files, so that they can be indexed: a compressed one is read as it comes"
 
 
@@ -72,11 +75,42 @@ def open_files(
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
         _no_map(mmap)
         names = tuple(_core.expand(list(names)))
+        _check_compressed(names, wanted, max_member)
         read = Sequential(io.iter_tar, list(names), fields=list(wanted), max_member=max_member)
         return Leaf(Stream(read, "replay", _UNPACK, names))
     return Leaf(
         OpenFiles(names, format, wanted, checksums, verify, mmap, max_member, window, stride)
     )
+
+
+def _check_compressed(names: tuple[str, ...], wanted: tuple[str, ...], max_member: int) -> None:
+    """Nothing of these is read before the loop: what is wrong with all of it is said here."""
+    for name in names:
+        if not is_url(name):
+            with open(name, "rb"):
+                pass
+    if not wanted:
+        return
+    try:
+        first = next(iter(io.iter_tar([names[0]], max_member=max_member)), None)
+    except (ValueError, IndexError, NotImplementedError):
+        return  # the loop's policy is for what is damaged
+    for name in wanted:
+        if first is not None and name not in first:
+            there = ", ".join(first)
+            raise KeyError(
+                f"no such field: the first sample has no field '{name}'; there are: "
+                f"{there} (file {names[0]})"
+            )
+
+
+def images_beside(folder: str) -> int:
+    """Images in a folder whose samples are those of its sub-folders: they have no label."""
+    with os.scandir(folder) as entries:
+        return sum(
+            not one.name.startswith(".") and one.name.lower().endswith(_PICTURES) and one.is_file()
+            for one in entries
+        )
 
 
 def format_of(names: tuple[str, ...]) -> str:

@@ -82,7 +82,7 @@ class Ordering(Plan):
         return self._reordered(Skip(self._node, checked_count(n, "skip")))
 
     def split(self, *fractions: float, seed: int | None = 0) -> tuple[Self, ...]:
-        """Parts by fraction, and the rest: ``train, test = ds.split(0.9)``.
+        """Parts by fraction, and the rest, if there is one: ``train, test = ds.split(0.9)``.
 
         Samples are shuffled with `seed` first (None: not at all). The parts never overlap.
 
@@ -92,12 +92,15 @@ class Ordering(Plan):
         (90, 10)
         """
         self._before_batch("split")
+        if not all(isinstance(part, int | float) for part in fractions):
+            raise PlanError(f"split: give fractions one by one, split(0.8, 0.1), not {fractions!r}")
         if not fractions or not all(part >= 0 for part in fractions) or sum(fractions) > 1 + 1e-9:
             raise PlanError(f"split: fractions {fractions} must be positive and at most 1 together")
         whole = self if seed is None else self.shuffle(seed)
         n = _length(whole, "split")
         parts, start, share = [], 0, 0.0
-        for fraction in (*fractions, 1.0):
+        rest = (1.0,) if len(fractions) == 1 or sum(fractions) < 1 - 1e-9 else ()
+        for fraction in (*fractions, *rest):
             share = min(1.0, share + fraction)
             stop = round(n * share)
             parts.append(whole.skip(start).take(stop - start) if start else whole.take(stop))

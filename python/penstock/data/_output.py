@@ -28,13 +28,29 @@ def array_maker(output: str) -> Callable[[_core.Tensor], Any]:
         return torch.utils.dlpack.from_dlpack
     if output == "jax":
         try:
-            import jax.numpy
+            import jax.numpy as jnp
         except ImportError:
             raise ImportError('output="jax" needs JAX: pip install jax') from None
-        return jax.numpy.from_dlpack
+        return lambda tensor: _fitting(tensor, jnp.from_dlpack(tensor))
     if output == "dlpack":
         return lambda tensor: tensor
     raise ValueError(f"output must be numpy, torch, jax or dlpack, not {output!r}")
+
+
+def _fitting(tensor: _core.Tensor, array: Any) -> Any:
+    """JAX makes 32 bits of 64, unless it is told otherwise. Values that do not fit are an error."""
+    wide = np.asarray(tensor)
+    if array.dtype.itemsize == wide.dtype.itemsize:
+        return array
+    narrow = np.asarray(array)
+    real = wide.dtype.kind == "f"
+    lost = np.isinf(narrow) & np.isfinite(wide) if real else narrow != wide
+    if lost.any():
+        raise OverflowError(
+            f'output="jax": {wide[lost].flat[0]} does not fit in {narrow.dtype}, which JAX has in '
+            f"place of {wide.dtype}: call jax.config.update('jax_enable_x64', True) at the start"
+        )
+    return array
 
 
 def converter(output: str) -> Callable[[dict[str, Any]], dict[str, Any]]:

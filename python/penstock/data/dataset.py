@@ -253,7 +253,9 @@ class Dataset(Ordering, Decoding):
             ends: "pad": ranks with fewer rows in the last round are filled up from the beginning;
                 "short": as it falls.
             mask: Add a bool field ``_valid``: false for rows that only fill up.
-            layout, dtype, mean, std: Of fields made by decode_image; a dict gives them by field.
+            layout, dtype, mean, std: Of fields made by decode_image or decode_video; a dict gives
+                them by field. Pixels go from 0 to 255; with `mean` and `std` they are
+                ``(x / 255 - mean) / std``: ``mean=0, std=1`` gives 0 to 1.
             collate: For rows that differ in shape: "pad", "ragged" or "list"; a dict gives it by
                 field.
 
@@ -268,12 +270,10 @@ class Dataset(Ordering, Decoding):
             raise PlanError(f'batch: ends is {ends!r}; give "pad" or "short"')
         if (mean is None) != (std is None):
             raise PlanError("batch: mean and std go together")
-        if mean is not None and dtype == "uint8":
-            raise PlanError('batch: mean and std are for dtype="float32" or "float16", not "uint8"')
         gathers = checked_collate(collate)
         dtype = checked_dtype(dtype)
         made = Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
-        check_field_options(made, self._known_fields())
+        check_field_options(made, self._known_fields(), self._pictures())
         return self._like(batch=made)
 
     def to(self, device: str) -> Dataset:

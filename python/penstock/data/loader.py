@@ -20,7 +20,7 @@ from penstock.data._listed import array_maker
 from penstock.data._output import converter
 from penstock.data._plan import Batch, PlanError, fix_of, is_python
 from penstock.data._ranks import Rank, from_environment
-from penstock.data._rows import name_of
+from penstock.data._rows import is_async, name_of
 from penstock.data._sizes import parse_bytes
 from penstock.data._tally import Tally
 from penstock.data._token import Token
@@ -164,7 +164,7 @@ class Loader:
         3
         """
         epoch = checked_whole(epoch, "set_epoch: epoch")
-        if epoch != self.epoch:
+        if epoch != self.epoch or self._at_end():
             self._end_iteration("set_epoch() chose another epoch")
             with self._place:
                 self._start = self._position = 0
@@ -178,6 +178,7 @@ class Loader:
         if self._closed:
             raise RuntimeError("this loader is closed")
         self._end_iteration("another iteration of this loader has begun")
+        self._pass_end()
         start, self._start = self._start, 0
         state = self._source_state = self._source_state if start > 0 else None
         self._position = start
@@ -185,6 +186,16 @@ class Loader:
         iteration = Iteration(self, start, state)
         self._iteration = weakref.ref(iteration)
         return iteration
+
+    def _pass_end(self) -> None:
+        """An epoch whose last batch was received is over, though nobody has asked for more."""
+        with self._place:
+            if self._at_end():
+                self.epoch += 1
+                self._position, self._source_state = 0, None
+
+    def _at_end(self) -> bool:
+        return self._position is None or 0 < self._position == self._length
 
     def close(self) -> None:
         """Ends all work. A loader that is not needed any more does so by itself.
@@ -327,13 +338,18 @@ class Loader:
     # Inside.
 
     def _keep_statistics(self) -> Callable[[], None]:
-        """Calling the result makes them again what they are now, if there are any."""
+        """Calling the result, as often as needed, makes them again what they are now, if there are
+        any, and the ledger and the errors too."""
         found = self.stats()["stages"]
-        kept = self._last_stats, self._tally, self._history.copy()
+        last, tally, history = self._last_stats, self._tally, self._history.copy()
+        ledger, count, errors = self.ledger(), self._error_count, self.errors()
 
         def again() -> None:
+            with self._place:
+                self._ledger = Ledger.merge([ledger])
+                self._error_count, self._errors = count, list(errors)
             if found:
-                self._last_stats, self._tally, self._history = kept
+                self._last_stats, self._tally, self._history = last, tally, history.copy()
 
         return again
 
@@ -364,14 +380,14 @@ class Loader:
         return found
 
     def _batch_function(self) -> Callable[[dict[str, Any]], Any] | None:
-        maps, convert = self._batch.maps, self._convert
+        maps, convert, loop = self._batch.maps, self._convert, self._rows.loop
         if not maps:
             return None
 
         def on_batch(columns: dict[str, Any]) -> Any:
             batch: Any = convert(columns)
             for fn in maps:
-                batch = fn(batch)
+                batch = loop.run(fn(batch)) if is_async(fn) else fn(batch)
                 if batch is None:
                     raise TypeError(f"map: {name_of(fn)} returned None for a batch")
             return batch
@@ -409,7 +425,8 @@ class Loader:
         with self._place:
             epoch, position = self.epoch, self._position
             errors, source = self._error_count, self._source_state
-        if position is None or position == self._length:
+            over = self._at_end()
+        if over or position is None:
             epoch, position = epoch + 1, 0
         return Token(epoch=epoch, position=position, errors=errors, source=source, **self._identity)
 

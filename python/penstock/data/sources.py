@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from penstock.data._applies import check_arguments
 from penstock.data._arrays import checked_window, open_arrays, open_npz, rows_of
 from penstock.data._checks import checked_seed
-from penstock.data._files import format_of, no_images, open_files
+from penstock.data._files import format_of, images_beside, no_images, open_files
 from penstock.data._join import joined
 from penstock.data._plan import (
     Arrays,
@@ -150,6 +151,14 @@ def open(
         if instead is None:
             raise
         raise FileNotFoundError(f"open: {instead}") from None
+    if format == "folder" and "label" in made.fields:
+        for folder in names:
+            if beside := images_beside(folder):
+                warnings.warn(
+                    f"{beside:,} images of {folder} lie beside its sub-folders, whose names are "
+                    "the labels: they are left out. A list of files takes them, without labels",
+                    stacklevel=2,
+                )
     return made
 
 

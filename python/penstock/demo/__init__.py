@@ -21,6 +21,7 @@ from rich.table import Table
 
 import penstock
 from penstock import insight
+from penstock._printable import printable
 from penstock._trial import Trial, trial
 from penstock.data.dataset import Dataset
 from penstock.data.loader import Loader
@@ -45,6 +46,8 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
 
     What cannot be done raises.
     """
+    if not report:
+        raise ValueError("the report has no name; give --report page.html")
     folder_of_report = os.path.dirname(os.path.abspath(report))
     if os.path.isdir(report) or not os.access(
         report if os.path.exists(report) else folder_of_report, os.W_OK
@@ -66,7 +69,7 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
         found = insight.headspace(done.loader, _step, batches=100, phases=10, warmup=1)
         console.print(f"[bold]{found}[/bold]")
         insight.report(report, done.loader, headspace=found)
-        console.print(f"All of it as a page: {report}")
+        console.print(f"All of it as a page: {printable(report)}")
     return 0
 
 

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from penstock._whole import as_whole, check_iterable
@@ -158,13 +159,15 @@ def headspace(
             raise ValueError(f"headspace: {name} is {value}; give {least} or more")
     if batches < 2 * phases:
         raise ValueError(f"headspace: phases is {phases}; give 1 to batches / 2 = {batches // 2}")
+    if within is not None and not isinstance(within, Real):
+        raise TypeError(f"headspace: within is {within!r}; give a share between 0 and 1, as 0.02")
     if within is not None and not 0 < within < 1:
         raise ValueError(f"headspace: within is {within}; give a share between 0 and 1, as 0.02")
     if not callable(step):
         raise TypeError(f"headspace: step must be a function of a batch, not {step!r}")
     check_iterable(loader, "headspace: loader")
-    source = Endless(loader)
-    with _put_back(loader):
+    with _put_back(loader) as forget:
+        source = Endless(loader, forget)
         try:
             done = measure(source, step, batches, phases, warmup, caches, _known(within))
             start = source.start(statistics.median(phase.seconds for phase in done))
@@ -186,16 +189,16 @@ def _remedy(loader: Any) -> str:
 
 
 @contextmanager
-def _put_back(loader: Any) -> Iterator[None]:
-    """Afterwards a loader that can is where it was before, and its statistics, if it has any, are
-    those of the loops before; one in the middle of data that cannot be read from there again stays
-    where it is."""
+def _put_back(loader: Any) -> Iterator[Callable[[], None]]:
+    """Afterwards a loader that can is where it was before, and its statistics, ledger and errors,
+    if it has any, are those of the loops before; one in the middle of data that cannot be read from
+    there again stays where it is. What is yielded puts back all but the place."""
     keep = getattr(loader, "_keep_statistics", None)
     statistics_again = keep() if callable(keep) else lambda: None
     can = all(hasattr(loader, name) for name in ("set_epoch", "state_dict", "load_state_dict"))
     state = loader.state_dict() if can else None
     try:
-        yield
+        yield statistics_again
     finally:
         if can:
             with suppress(ValueError):

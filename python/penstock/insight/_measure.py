@@ -29,7 +29,8 @@ _SHOWS = 0.005  # of a step
 class Phase:
     """Some steps in a row: when each began, how long it waited for its batch and how long it took.
 
-    CPU times are of the main thread within steps, and of all others over the whole phase.
+    CPU times are of the main thread within steps, and of all else over the whole phase: a loop
+    that waits may do a loader's work itself.
     """
 
     cached: bool
@@ -54,10 +55,14 @@ class Endless:
 
     What the first batch of an epoch is waited for, from the request that finds the end of the one
     before, is kept apart: how often it is met within a phase is chance, see :meth:`start`.
+
+    `forget` is called before each epoch. It makes a loader forget what failed in those before: they
+    are all the same one, and together may be more than `max_errors` allows for training.
     """
 
-    def __init__(self, loader: Iterable[Any]) -> None:
+    def __init__(self, loader: Iterable[Any], forget: Callable[[], None] = lambda: None) -> None:
         self._loader = loader
+        self._forget = forget
         self._batches: Iterator[Any] | None = None
         self._starts: list[float] = []
         self._lengths: list[int] = []  # of the epochs that have ended
@@ -77,6 +82,7 @@ class Endless:
                 self._taken += 1
                 self.waited = time.perf_counter() - begun
                 return batch, self.waited
+        self._forget()
         self._batches = iter(self._loader)
         try:
             batch = next(self._batches)
@@ -173,7 +179,7 @@ def _run(
     cached: bool,
 ) -> Phase:
     phase = Phase(cached)
-    all_cpu, own_cpu = all_cpu_seconds(), time.thread_time()
+    all_cpu = all_cpu_seconds()
     for _ in range(size):
         batch, wait = following()
         own = time.thread_time()
@@ -184,7 +190,7 @@ def _run(
         phase.began.append(begun)
         phase.waits.append(wait)
         del batch
-    phase.other_cpu = all_cpu_seconds() - all_cpu - (time.thread_time() - own_cpu)
+    phase.other_cpu = all_cpu_seconds() - all_cpu - phase.own_cpu
     return phase
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
 import penstock
+from penstock._printable import printable
 from penstock.insight import _charts, _plot
 from penstock.insight._bottleneck import Bottleneck, judge
 from penstock.insight._headspace import Headspace
 from penstock.pipeline import StageStats
 from penstock.pipeline._stats import cells, ready
 
+_LISTED = 100  # samples that failed
 _STYLE = """
 :root{--paper:#fff;--ink:#1d2329;--soft:#69737d;--line:#dfe3e8;--fill:#f4f6f8;
 --work:#b4540a;--wait:#c9d3dd;--blocked:#8aa0b4;--good:#0a6b4f;--shade:#e8f2ee}
@@ -68,7 +71,7 @@ def report(path: str, measured: Measured, *, headspace: Headspace | None = None)
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"report: {path!r:.100} is no path; give report(path, loader)")
-    Path(path).write_text(page(measured, headspace), encoding="utf-8")
+    Path(path).write_text(printable(page(measured, headspace)), encoding="utf-8")
 
 
 def page(measured: Measured, headspace: Headspace | None = None) -> str:
@@ -92,7 +95,8 @@ def page(measured: Measured, headspace: Headspace | None = None) -> str:
         sections.append(_section("Waiting for a batch", _charts.waits(history.points())))
         sections.append(_section("Memory in use", _charts.memory(history.points())))
     errors = measured.errors() if hasattr(measured, "errors") else []
-    sections.append(_errors(errors, stages))
+    count = stats["errors"] if isinstance(stats, dict) else len(errors)
+    sections.append(_errors(errors, stages, count))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -151,7 +155,8 @@ def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
     return _section("The flow", _charts.flow(stages, found.stage) + note + table)
 
 
-def _errors(errors: Sequence[Any], stages: Sequence[StageStats]) -> str:
+def _errors(errors: Sequence[Any], stages: Sequence[StageStats], count: int) -> str:
+    """`count` is of all errors: a loader does not list all of very many."""
     failures = sum(one.failures for one in stages[:-1])
     fatal = stages[-1].failure
     head = f"<p>It failed: {escape(fatal)}</p>" if fatal else ""
@@ -159,12 +164,21 @@ def _errors(errors: Sequence[Any], stages: Sequence[StageStats]) -> str:
         return _section("Errors", head or "<p>None.</p>")
     if not errors:
         return _section("Errors", f"{head}<p>{failures:,} tasks failed; the log names them.</p>")
+    first: dict[str, Any] = {}
+    for error in errors:
+        first.setdefault(error.sample, error)
+    times = Counter(error.sample for error in errors)
     rows = "".join(
-        f"<tr><td>{escape(error.sample)}</td><td>{error.epoch}</td><td>{error.position:,}</td>"
-        f"<td>{escape(error.error)}</td></tr>"
-        for error in errors[:100]
+        f"<tr><td>{escape(error.sample)}</td><td>{times[error.sample]:,}</td><td>{error.epoch}</td>"
+        f"<td>{error.position:,}</td><td>{escape(error.error)}</td></tr>"
+        for error in list(first.values())[:_LISTED]
     )
-    more = f"<p>And {len(errors) - 100:,} more.</p>" if len(errors) > 100 else ""
-    names = "<tr><th>sample</th><th>epoch</th><th>position</th><th>error</th></tr>"
+    more = f"<p>And {len(first) - _LISTED:,} more samples.</p>" if len(first) > _LISTED else ""
+    if count > len(errors):
+        more += f"<p>Only {len(errors):,} of {count:,} failures are known one by one.</p>"
+    names = (
+        "<tr><th>sample</th><th>failures</th><th>first in epoch</th><th>position</th>"
+        "<th>error</th></tr>"
+    )
     table = f'<div class="scroll"><table id="errors">{names}{rows}</table></div>'
     return _section("Errors", head + table + more)

@@ -94,8 +94,9 @@ def profile_pipeline(
 ) -> Sequence[ProfileResult]:
     """Runs each stage alone on ``num_inputs`` items, with 32, 16, 8, 4 and 1 calls at once.
 
-    The outputs of a stage are the inputs of the next. ``callback`` gets each result as soon as it
-    is there. In distributed training only local rank 0 profiles; others get an empty list.
+    The outputs of a stage are the inputs of the next; it ends at a stage that gives nothing.
+    ``callback`` gets each result as soon as it is there. In distributed training only local rank 0
+    profiles; others get an empty list.
 
     >>> from penstock.pipeline.defs import Pipe, PipelineConfig, SinkConfig, SourceConfig
     >>> config = PipelineConfig(SourceConfig(range(100)), [Pipe(str), Pipe(len)], SinkConfig(1))
@@ -137,6 +138,9 @@ def _profile(
     else:
         items = _fetch(config.src, num_inputs)
     for stage in config.pipes:
+        if not items:
+            _LOG.warning("Profiling ends before stage %s: nothing came out in front.", stage.name)
+            break
         if not isinstance(stage, PipeConfig | AggregateConfig | DisaggregateConfig):
             _LOG.warning("Skipping %s stage in profiling (not supported).", type(stage).__name__)
             continue
@@ -161,8 +165,6 @@ def _profile_stage(
     hook: ProfileHook,
     callback: _Callback,
 ) -> tuple[list[Any], ProfileResult]:
-    if not items:
-        raise RuntimeError(f"An empty input was provided to stage {stage.name}")
     _LOG.info("Profiling Stage: %s", stage.name)
     stats = []
     outputs: list[Any] = []

@@ -192,6 +192,11 @@ bool Windows::from_afar() const noexcept {
                       [](const File& file) { return bool(file.map); });
 }
 
+bool Windows::in_memory() const noexcept {
+  return std::all_of(files_.begin(), files_.end(),
+                     [](const File& file) { return file.map || file.tokens == 0; });
+}
+
 std::unique_ptr<Fetch> Windows::fetch(std::span<const std::uint64_t> indices) const {
   return std::make_unique<WindowFetch>(*this, indices);
 }

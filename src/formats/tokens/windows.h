@@ -37,6 +37,7 @@ class Windows final : public Records {
   bool from_afar() const noexcept override;
   std::unique_ptr<Fetch> fetch(std::span<const std::uint64_t> indices) const override;
   bool on_disk() const noexcept override { return !from_afar(); }
+  bool in_memory() const noexcept override;
   void tell_places(std::span<const std::uint64_t> indices,
                    storage::ReadAhead& ahead) const override;
   void advise(Access access) const noexcept override { in_order_ = access == Access::sequential; }

@@ -27,6 +27,7 @@ class BusyPool {
 };
 
 constexpr int kWaiting = 4;  // items of the sink
+const StageOptions kHelped{.consumer_helps = true};
 
 // How many of the next items come although the only worker is busy elsewhere.
 int items_without_workers(Pipeline& pipeline, const std::shared_ptr<WorkerPool>& pool, int most) {
@@ -46,15 +47,16 @@ TEST(Consumer, carries_out_short_tasks_itself_while_it_waits) {
   std::atomic<unsigned> highest{0};
   const auto here = std::this_thread::get_id();
   PipelineBuilder builder;
-  builder.add_source("numbers", count_for_ever());
+  builder.add_source("numbers", count_for_ever(), kHelped);
   builder.pipe("short", StepFunction([&](Context& ctx) {
                  if (std::this_thread::get_id() == here) by_consumer = true;
                  highest = std::max(highest.load(), ctx.worker());
                  ctx.emit(std::move(ctx.item()));
                  return Step::done;
-               }));
+               }),
+               kHelped);
   builder.add_sink(kWaiting);
-  Pipeline pipeline = must_start(builder, {.pool = pool, .consumer_helps = true});
+  Pipeline pipeline = must_start(builder, {.pool = pool});
   int next = 0;
   // On a machine that is held up for a moment the tasks may not have been short just now.
   EXPECT_TRUE(wait_until([&] {
@@ -72,23 +74,26 @@ TEST(Consumer, leaves_long_tasks_to_workers) {
   std::atomic<bool> by_consumer{false};
   const auto here = std::this_thread::get_id();
   PipelineBuilder builder;
-  builder.add_source("numbers", count_for_ever());
-  builder.pipe("long", [&](int x) {
-    by_consumer = by_consumer || std::this_thread::get_id() == here;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return x;
-  });
+  builder.add_source("numbers", count_for_ever(), kHelped);
+  builder.pipe(
+      "long",
+      [&](int x) {
+        by_consumer = by_consumer || std::this_thread::get_id() == here;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return x;
+      },
+      kHelped);
   builder.add_sink(kWaiting);
-  Pipeline pipeline = must_start(builder, {.pool = pool, .consumer_helps = true});
+  Pipeline pipeline = must_start(builder, {.pool = pool});
   for (int i = 0; i < 20; ++i) EXPECT_EQ(**pipeline.next<int>(), i);
   EXPECT_LE(items_without_workers(pipeline, pool, 100), 2 * kWaiting);
   EXPECT_FALSE(by_consumer);
 }
 
-TEST(Consumer, does_nothing_of_the_kind_unless_it_was_asked_to) {
+TEST(Consumer, leaves_stages_that_may_wait_to_workers) {
   const auto pool = std::make_shared<WorkerPool>(1);
   PipelineBuilder builder;
-  builder.add_source("numbers", count_for_ever());
+  builder.add_source("numbers", count_for_ever(), kHelped);
   builder.pipe("short", [](int x) { return x; });
   builder.add_sink(kWaiting);
   Pipeline pipeline = must_start(builder, {.pool = pool});
@@ -100,7 +105,7 @@ TEST(Consumer, fills_batches_while_all_workers_are_at_it) {
   std::atomic<bool> hold{false}, inside{false}, helped{false};
   const auto here = std::this_thread::get_id();
   PipelineBuilder builder;
-  builder.add_source("numbers", count_for_ever());
+  builder.add_source("numbers", count_for_ever(), kHelped);
   builder.fill<int>(
       "rows", [](int) { return 1; },
       [&](int&, std::size_t) {
@@ -112,9 +117,10 @@ TEST(Consumer, fills_batches_while_all_workers_are_at_it) {
           inside = false;
         }
         return Status();
-      });
+      },
+      kHelped);
   builder.add_sink(kWaiting);
-  Pipeline pipeline = must_start(builder, {.threads = 1, .consumer_helps = true});
+  Pipeline pipeline = must_start(builder, {.threads = 1});
   for (int i = 0; i < 200; ++i) EXPECT_EQ(**pipeline.next<int>(), i);
   hold = true;
   wait_until([&] {
@@ -128,17 +134,17 @@ TEST(Consumer, gets_the_same_in_the_same_order_with_help) {
   for (const int threads : {1, 2, 4}) {
     for (const bool fails : {false, true}) {
       PipelineBuilder builder;
-      builder.add_source("numbers", count_to(20'000));
+      builder.add_source("numbers", count_to(20'000), kHelped);
       builder.pipe("odd ones fail",
                    [fails](int x) -> Result<int> {
                      if (fails && x % 2 == 1) return Error(Code::corrupt, "odd");
                      return x;
                    },
-                   {.concurrency = 3, .order = Order::input});
+                   {.concurrency = 3, .order = Order::input, .consumer_helps = true});
       builder.fill<int>(
-          "rows", [](int) { return 3; }, [](int&, std::size_t) { return Status(); });
+          "rows", [](int) { return 3; }, [](int&, std::size_t) { return Status(); }, kHelped);
       builder.add_sink(8);
-      Pipeline pipeline = must_start(builder, {.threads = threads, .consumer_helps = true});
+      Pipeline pipeline = must_start(builder, {.threads = threads});
       const auto [items, error] = drain<int>(pipeline);
       EXPECT_FALSE(error);
       std::vector<int> expected = iota(20'000);
@@ -151,10 +157,11 @@ TEST(Consumer, gets_the_same_in_the_same_order_with_help) {
 TEST(Consumer, that_helps_can_be_stopped_by_another_thread) {
   for (int round = 0; round < 20; ++round) {
     PipelineBuilder builder;
-    builder.add_source("numbers", count_for_ever());
-    builder.pipe("none pass", [](int) -> std::optional<int> { return std::nullopt; });
+    builder.add_source("numbers", count_for_ever(), kHelped);
+    builder.pipe(
+        "none pass", [](int) -> std::optional<int> { return std::nullopt; }, kHelped);
     builder.add_sink(2);
-    Pipeline pipeline = must_start(builder, {.threads = 1, .consumer_helps = true});
+    Pipeline pipeline = must_start(builder, {.threads = 1});
     std::thread stopper([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       EXPECT_TRUE(pipeline.stop().ok());

@@ -57,6 +57,23 @@ TEST(Statistics, a_slow_stage_shows_in_its_neighbours) {
   EXPECT_GT(stats.sink.wait_seconds, 0.2);
 }
 
+TEST(Statistics, a_stage_that_all_workers_fill_batches_of_is_not_blocked) {
+  PipelineBuilder builder;
+  builder.add_source("numbers", count_to(100));
+  builder.fill<int>(
+      "rows", [](int) { return 1; },
+      [](int&, std::size_t) {
+        std::this_thread::sleep_for(milliseconds(4));
+        return Status();
+      });
+  builder.add_sink(3);
+  Pipeline pipeline = must_start(builder, {.threads = 2});
+  drain<int>(pipeline);
+  ASSERT_TRUE(pipeline.stop().ok());
+  const StageStats rows = pipeline.stats().stages[1];
+  EXPECT_LT(rows.blocked_seconds, 0.5 * rows.task_seconds / 2);
+}
+
 TEST(Statistics, a_slow_consumer_finds_its_items_ready) {
   PipelineBuilder builder;
   builder.add_source("numbers", count_to(50));

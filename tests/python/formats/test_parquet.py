@@ -3,6 +3,7 @@
 import os
 import pickle
 import sys
+import threading
 from decimal import Decimal
 from pathlib import Path
 
@@ -398,3 +399,23 @@ def test_memory_stays_within_the_cache(tmp_path: Path) -> None:
     leaf = ds._leaves()[0]
     assert leaf.chunk_bytes <= 200_000
     assert leaf.chunks_loaded <= 45
+
+
+def test_a_loop_that_waits_never_reads_tables_itself(tmp_path, monkeypatch):
+    # What a signal raises there would be taken for a damaged group, which is then lost for good.
+    from penstock.data import _arrow
+
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"x": np.arange(20_000)}), path, row_group_size=100)
+    by: set[str] = set()
+    read = _arrow.ParquetReader.read
+
+    def noted(self, *given):
+        by.add(threading.current_thread().name)
+        return read(self, *given)
+
+    monkeypatch.setattr(_arrow.ParquetReader, "read", noted)
+    batches = ps.open(path).shuffle(window=1000, seed=1).batch(10).loader(threads=1)
+    assert sum(len(batch["x"]) for batch in batches) == 20_000
+    assert by
+    assert threading.main_thread().name not in by

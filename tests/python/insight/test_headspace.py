@@ -329,6 +329,48 @@ def test_statistics_are_those_of_the_loops_before():
     assert fresh.stats()["stages"]  # there are no others
 
 
+def with_a_bad_sample(count):
+    """One of so many divides by zero."""
+    items = ps.from_list([0, *range(1, count)])
+    return items.map(lambda sample: {"x": 8 // sample["data"]}).batch(2)
+
+
+def test_the_ledger_and_the_errors_are_those_of_the_loops_before():
+    plan = with_a_bad_sample(20)
+    loader = plan.loader(on_error="skip")
+    headspace(loader, lambda batch: None, batches=10)
+    assert loader.ledger().epochs == []
+    assert loader.errors() == []
+    for _ in loader:
+        pass
+    assert loader.ledger().complete(0, 20)
+    before, errors = loader.ledger().to_dict(), loader.errors()
+    headspace(loader, lambda batch: None, batches=10)
+    assert loader.ledger().to_dict() == before
+    assert loader.errors() == errors
+    assert loader.stats()["errors"] == len(errors) == 1
+
+    stream = ps.from_iterable(Epochs(0.0, 12)).batch(2).loader()  # cannot be put back
+    next(iter(stream))
+    headspace(stream, lambda batch: None, batches=10)
+    assert stream.ledger().to_dict() == {"0": [[0, 1, 2]]}
+
+
+def test_epochs_of_headspace_together_may_have_more_errors_than_training():
+    loader = with_a_bad_sample(20).loader(on_error="skip", max_errors=1)
+    headspace(loader, lambda batch: None, batches=40)  # several epochs
+    assert len(list(loader)) == 10
+    with pytest.raises(ps.TooManyErrors):
+        list(loader)
+
+
+def test_errors_that_training_would_not_allow_end_headspace_too():
+    loader = with_a_bad_sample(20).loader(on_error="skip", max_errors=0)
+    with pytest.raises(ps.TooManyErrors):
+        headspace(loader, lambda batch: None, batches=10)
+    assert loader.state_dict()["errors"] == 0
+
+
 def test_a_fast_loader_is_not_emptied_before_every_phase():
     loader = Epochs(0.0, 1_000_000)
     headspace(loader, lambda batch: time.sleep(0.02), batches=10, phases=5)
@@ -384,6 +426,12 @@ def test_the_plot_is_a_picture_with_all_steps(tmp_path):
 def test_bad_arguments_are_named(arguments, words):
     with pytest.raises(ValueError, match=words):
         headspace([1, 2], lambda batch: None, **arguments)
+
+
+def test_how_exactly_is_a_number():
+    for wrong in ("2%", [0.02]):
+        with pytest.raises(TypeError, match=r"within is .*; give a share between 0 and 1"):
+            headspace([1, 2], lambda batch: pytest.fail("too late"), within=wrong)
 
 
 @pytest.mark.parametrize("arguments", [{"total_steps": "many"}, {"batches": 10.5}])

@@ -75,6 +75,32 @@ def test_the_page_of_a_loader_has_everything(loader, tmp_path):
     assert "from_list[9]" in page.words or "sample" in page.words
 
 
+def test_a_sample_that_failed_is_listed_once_with_how_often(tmp_path):
+    items = ps.from_list(pictures(20, bad=9)).repeat(7)
+    loader = items.decode_image("image", size=(16, 16)).batch(4).loader(on_error="skip")
+    for _ in loader:
+        pass
+    assert len(loader.errors()) == 7
+    loader.report(str(tmp_path / "report.html"))
+    text = (tmp_path / "report.html").read_text()
+    table = text[text.index('<table id="errors">') :]
+    assert table.count("<tr>") == 2  # the names of the columns, and this one
+    assert "</td><td>7</td><td>0</td><td>9</td>" in table
+    assert "more samples" not in table
+    loader._error_count = 12_000
+    loader.report(str(tmp_path / "report.html"))
+    words = Page((tmp_path / "report.html").read_text()).words
+    assert "Only 7 of 12,000 failures are known one by one." in words
+
+
+def test_names_that_are_no_text_are_escaped(loader, tmp_path):
+    for _ in loader:
+        pass
+    loader._errors = [loader.errors()[0]._replace(sample="caf\udce9.jpg")]
+    loader.report(str(tmp_path / "report.html"))
+    assert r"caf\xe9.jpg" in Page((tmp_path / "report.html").read_text()).words
+
+
 def test_loader_report_is_the_same_page(loader, tmp_path):
     for _ in loader:
         pass

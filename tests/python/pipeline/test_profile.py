@@ -110,16 +110,26 @@ def test_hooks_surround_stages_and_the_whole():
     assert config.get_default_profile_hook() is config.get_default_profile_callback() is None
 
 
-@pytest.mark.parametrize(
-    ("source", "stages", "text"),
-    [
-        ([], [Pipe(abs)], "No input samples are fetched"),
-        ([1], [Pipe(lambda x: None), Pipe(abs)], "An empty input was provided to stage abs"),
-    ],
-)
-def test_without_items_there_is_nothing_to_profile(source, stages, text):
-    with pytest.raises(RuntimeError, match=text):
-        profile_pipeline(definition(*stages, source=source))
+def test_without_items_there_is_nothing_to_profile():
+    with pytest.raises(RuntimeError, match="No input samples are fetched"):
+        profile_pipeline(definition(Pipe(abs), source=[]))
+
+
+@pytest.mark.parametrize("nothing", [lambda x: 1 // 0, lambda x: None], ids=["fails", "drops"])
+def test_a_profile_ends_at_a_stage_that_gives_nothing(nothing, caplog):
+    seen = []
+    stages = definition(Pipe(abs), Pipe(nothing, name="bad"), Pipe(str), Pipe(len))
+    results = profile_pipeline(stages, 5, callback=seen.append)
+    assert [one.name for one in results] == ["abs", "bad"]
+    assert results == seen
+    assert all(stats.qps == 0 for stats in results[1].stats)
+    assert "Profiling ends before stage str" in caplog.text
+
+
+def test_a_profile_goes_on_if_one_of_the_merged_gives_something():
+    bad = definition(Pipe(lambda x: None, name="bad"), Pipe(abs))
+    whole = PipelineConfig(Merge([bad, definition(Pipe(abs))]), [Pipe(repr)], SinkConfig(1))
+    assert [one.name for one in profile_pipeline(whole, 5)] == ["bad", "abs", "repr"]
 
 
 def test_only_local_rank_0_profiles(monkeypatch):
