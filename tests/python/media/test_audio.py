@@ -195,7 +195,7 @@ def frames_of(flac: bytes) -> list[int]:
 def test_flac_frames_that_are_missing_are_damage(lost: str, sounds: Sounds) -> None:
     data = Path(sounds("lossless.flac")).read_bytes()
     whole, at = io.load_audio(data), frames_of(data)
-    size = 4608  # samples of a frame
+    size = int.from_bytes(data[8:10], "big")  # samples of a frame: encoders differ
     if lost == "in the middle":
         data, when = data[: at[5]] + data[at[7] :], 5 * size
         left = np.delete(whole, np.s_[5 * size : 7 * size], 1)
