@@ -154,7 +154,9 @@ def test_damage_lasts_until_a_recovery_is_complete(clips: Clips) -> None:
     expected = decoded(path)
     data = Path(path).read_bytes()
     seen = 0
-    for seed in range(12):
+    for seed in range(100):
+        if seed >= 12 and seen > 40:  # how much is wrong depends on what this machine encodes
+            break
         chance = random.Random(seed)
         at = chance.randrange(len(data) // 4, len(data) // 2)
         bad = data[:at] + chance.randbytes(60) + data[at + 60 :]
