@@ -208,14 +208,19 @@ Result<Header> parse_header(std::span<const std::byte> bytes) {
   return header;
 }
 
+// Extents of zero do not hide others that are too large: strides are made of those. Neither does
+// NumPy make such an array.
 Result<std::uint64_t> Header::data_bytes() const {
   std::uint64_t bytes = item_bytes;
+  bool empty = false;
   for (const std::int64_t extent : shape) {
+    empty = empty || extent == 0;
+    if (extent == 0) continue;
     if (__builtin_mul_overflow(bytes, std::uint64_t(extent), &bytes) || bytes >> 62 != 0) {
       return bad("its shape is too large");
     }
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 Dims Header::strides() const {

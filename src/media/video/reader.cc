@@ -118,11 +118,13 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
     const bool goes_on = pass.lost && done.error().code() == Code::corrupt;
     if (!pass.report.failure) pass.report.failure = std::move(done).error();
     if (!goes_on) continue;
-    // What needs nothing of what was lost.
+    // What needs nothing of what was lost, and has not been tried from its own key frame: what was
+    // lost may lie before this run, where it began once more.
+    const std::uint32_t tried = std::max(*pass.lost, run.start);
     Run rest;
     for (const Run::Target& target : run.targets) {
       const std::uint32_t from = index_.start_of(target.packet);
-      if (pass.report.there[target.which] || from <= *pass.lost) continue;
+      if (pass.report.there[target.which] || from <= tried) continue;
       rest.start = rest.targets.empty() ? from : std::min(rest.start, from);
       rest.targets.push_back(target);
     }

@@ -93,6 +93,18 @@ def test_containers_without_tables_that_end_early(name: str, clips: Clips) -> No
     assert np.array_equal(part[: len(sure)], expected[sure])
 
 
+def test_a_picture_that_cannot_be_had_is_given_up_where_others_before_it_are_lost() -> None:
+    """Frame 7 gives none from its own key frame, and going back ends at frame 1, which is cut."""
+    corpus = Path(__file__).resolve().parents[3] / "fuzz" / "corpus" / "clip"
+    data = (corpus / "lost-before-its-run.mp4").read_bytes()
+    part = io.sample_video(data, indices=[7, 4, 0], on_error="partial")
+    assert part.indices == [4]
+    assert part.damaged == [4]
+    assert "frame 0 (0.000 s)" in str(part.error)
+    with pytest.raises(ValueError, match=r"frame 0 \(0\.000 s\): the decoder gives no picture"):
+        io.sample_video(data, indices=[7, 4, 0])
+
+
 def test_damage_is_named_and_strict_raises(whole: bytes, clips: Clips) -> None:
     expected = decoded(clips("h264.mp4"))
     chance = random.Random(5)
