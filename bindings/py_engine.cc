@@ -6,6 +6,7 @@
 
 #include "engine/access.h"
 #include "engine/clock.h"
+#include "engine/thread_delay.h"
 #include "errors.h"
 #include "released.h"
 #include "torch_range.h"
@@ -98,6 +99,7 @@ void PyEngine::start() {
   callers_->serve(engine_);
   for (const auto& loop : loops_) loop->serve(engine_);
   delay_at_start_ns_ = engine_->pool_delay_ns();
+  stolen_at_start_ns_ = engine::stolen_ns();
   must(engine_->start());
   cpu_at_start_ns_ = engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
@@ -110,6 +112,7 @@ std::optional<std::string> PyEngine::shut_down(double timeout) {
   std::int64_t not_yet = 0;
   if (cpu_at_stop_ns_.compare_exchange_strong(not_yet, engine::cpu_ns(CLOCK_PROCESS_CPUTIME_ID))) {
     delay_at_stop_ns_ = engine_->pool_delay_ns();
+    stolen_at_stop_ns_ = engine::stolen_ns();
   }
   const Status stopped = engine_->stop(nanoseconds(timeout), true);
   std::optional<std::string> stuck;
@@ -229,6 +232,13 @@ double PyEngine::native_delay() const {
   const bool stopped = cpu_at_stop_ns_ != 0;
   const std::int64_t now = stopped ? delay_at_stop_ns_.load() : engine_->pool_delay_ns();
   return static_cast<double>(now - delay_at_start_ns_) * 1e-9;
+}
+
+double PyEngine::stolen() const {
+  if (cpu_at_start_ns_ == 0) return 0;
+  const bool stopped = cpu_at_stop_ns_ != 0;
+  const std::int64_t now = stopped ? stolen_at_stop_ns_.load() : engine::stolen_ns();
+  return static_cast<double>(now - stolen_at_start_ns_) * 1e-9;
 }
 
 double PyEngine::python_delay() const {

@@ -71,6 +71,7 @@ class PyEngine {
   double python_cpu() const;         // CPU time of the threads that call Python
   double python_delay() const;       // time in which these could have run but had no core
   double native_delay() const;       // likewise, of native workers
+  double stolen() const;             // time that the host took from this machine's cores, of one
   double process_cpu() const;        // CPU time of the process, from start to stop
   double consumer_gil_wait() const;  // time in which the consumer had its item but not the GIL
   std::vector<engine::FatalFailure> fatal_failures() const;
@@ -92,6 +93,7 @@ class PyEngine {
   std::atomic<bool> signalled_{false};  // there is some
   std::atomic<std::int64_t> cpu_at_start_ns_{0}, cpu_at_stop_ns_{0};
   std::atomic<std::int64_t> delay_at_start_ns_{0}, delay_at_stop_ns_{0};
+  std::atomic<std::int64_t> stolen_at_start_ns_{0}, stolen_at_stop_ns_{0};
   std::atomic<std::int64_t> consumer_gil_ns_{0};
 };
 

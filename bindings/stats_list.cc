@@ -42,6 +42,7 @@ nb::list stats_list(const PyEngine& engine, const PipelineStats& stats, double m
   sink["python_cpu"] = engine.python_cpu();
   sink["native_delay"] = engine.native_delay();
   sink["python_delay"] = engine.python_delay();
+  sink["stolen"] = engine.stolen();
   sink["gil_wait"] = engine.consumer_gil_wait();
   sink["process_cpu"] = engine.process_cpu();
   sink["memory_wait"] = memory_wait;

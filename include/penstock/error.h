@@ -58,6 +58,9 @@ class Error {
   Error&& at_offset(std::int64_t offset) && { return std::move(at_offset(offset)); }
   Error&& of_sample(std::string sample) && { return std::move(of_sample(std::move(sample))); }
 
+  // Appends to the message.
+  void add_words(std::string_view words) { message_ += words; }
+
   // An object that belongs to the error, such as the exception of another language.
   Error& attach(std::shared_ptr<const void> object) & {
     attached_ = std::move(object);

@@ -295,6 +295,15 @@ bool Collator::fits(const Kind& kind, const Value& value) {
   return array->dtype() == kind.dtype || nothing;
 }
 
+std::string Collator::others_that_fit(Kind kind, const Value& value) {
+  std::string all;
+  for (const auto& [gather, word] : {std::pair(Gather::pad, "pad"), {Gather::ragged, "ragged"}}) {
+    kind.gather = gather;
+    if (fits(kind, value)) all += (all.empty() ? " (or \"" : ", \"") + std::string(word) + "\"";
+  }
+  return all.empty() ? all : all + ")";
+}
+
 Status Collator::check(const Row& row) const {
   const auto refuse = [this](std::string what) {
     return Error(Code::invalid_argument, std::move(what) + " (the schema is that of sample " +
@@ -307,8 +316,8 @@ Status Collator::check(const Row& row) const {
     }
     if (fits(kind, *value)) continue;
     return refuse("field '" + kind.name + "' is " + words(*value) + ", but " + first_ + " has " +
-                  kind.words + "; collate={\"" + kind.name +
-                  "\": \"list\"} (or \"pad\", \"ragged\") takes rows that differ");
+                  kind.words + "; collate={\"" + kind.name + "\": \"list\"}" +
+                  others_that_fit(kind, *value) + " takes rows that differ");
   }
   if (row.fields.size() != kinds_.size()) {
     return refuse("the sample has fields that the first one has not; it has: " + row.names());

@@ -73,6 +73,8 @@ class Collator {
 
   void learn(const Row& row);
   static bool fits(const Kind& kind, const Value& value);
+  // Ways to gather such rows besides a list, for a message.
+  static std::string others_that_fit(Kind kind, const Value& value);
   Status check(const Row& row) const;
   void admit(Batch& batch, std::size_t row, const RowName& name, const Replace& replace);
   Result<Column> column(Batch& batch, const Kind& kind, const Kept& kept) const;

@@ -135,10 +135,17 @@ void RowWork::replace(Batch& batch, std::size_t row, const Collator::Fits& fits)
     one.state = *stays ? RowState::open : RowState::removed;
     return;  // the error stays: it is told that the row was replaced, and why
   }
+  one.error->add_words("; the " + std::to_string(LoaderPlan::kMostDraws) +
+                       " samples that were tried in its place cannot be had either");
 }
 
 std::string RowWork::name(const Batch& batch, std::size_t row) const {
-  if (batch.places.empty()) return "item " + std::to_string(batch.position(row));
+  if (batch.places.empty()) {  // of a stream; those of a tar have a key
+    const Value* key = batch.work[row].row.find("__key__");
+    const Text* text = key == nullptr ? nullptr : std::get_if<Text>(key);
+    return "item " + std::to_string(batch.position(row)) +
+           (text == nullptr ? "" : " ('" + std::string(text->text()) + "')");
+  }
   return plan_->name_of(places(batch, row));
 }
 

@@ -18,7 +18,7 @@ from penstock.convert._safety import keep_apart
 from penstock.convert._source import Names, Source, open_source, stamp_of
 from penstock.convert._tree_writers import FolderWriter
 from penstock.convert._writers import format_to_write, writer_for
-from penstock.data._checks import checked_whole
+from penstock.data._checks import checked_threads, checked_whole
 
 __all__ = ["Done", "convert"]
 
@@ -86,7 +86,7 @@ def convert(
     (10, 1)
     """
     target = os.fspath(destination)
-    threads = checked_whole(threads or os.cpu_count() or 1, "threads", 1)
+    threads = checked_threads(threads or os.cpu_count() or 1)
     given = {"format": format, "window": window, "stride": stride, "dtype": dtype}
     options = {name: value for name, value in given.items() if value is not None}
     to = format_to_write(target, to)

@@ -68,10 +68,12 @@ class Plan:
             self._made = make_order(self._node, self._leaves())
         return self._made
 
-    def _known_fields(self) -> list[str] | None:
+    def _known_fields(self, *, look: bool = False) -> list[str] | None:
+        """The fields of samples; None: not known. `look`: at the first item of a list."""
         if self.sequential:
             return None
-        return _fields.after(_fields.of_leaves(leaves(self._node), self._leaves()), self._steps)
+        there = _fields.of_leaves(leaves(self._node), self._leaves(), look=look)
+        return _fields.after(there, self._steps)
 
     def _pictures(self) -> set[str]:
         """Fields that decode_image or decode_video have made, as they are called now."""

@@ -281,17 +281,9 @@ def _finish(batch: Batch, name: str, mode: str) -> tuple[int, str, str, list[flo
         CHANNELS[mode],
         batch.of("layout", name),
         batch.of("dtype", name),
-        _numbers(mean),
-        _numbers(std),
+        list(mean or ()),
+        list(std or ()),
     )
-
-
-def _numbers(values: float | Iterable[float] | None) -> list[float]:
-    if values is None:
-        return []
-    if isinstance(values, int | float):
-        return [float(values)]
-    return [float(value) for value in values]
 
 
 def _note_images(

@@ -11,6 +11,7 @@ import numpy as np
 from penstock.data._plan import ALL_FIELDS, Batch, PlanError
 
 _MOST = 2**62
+_MOST_THREADS = 4096  # more is a slip: each has a stack, and no machine has as many cores
 
 
 def checked_whole(value: int, name: str, least: int = 0) -> int:
@@ -20,6 +21,12 @@ def checked_whole(value: int, name: str, least: int = 0) -> int:
     if not least <= value <= _MOST:
         raise PlanError(f"{name} is {value!r}; give a number from {least} up to 2**62")
     return int(value)
+
+
+def checked_threads(threads: int) -> int:
+    if checked_whole(threads, "threads", 1) > _MOST_THREADS:
+        raise PlanError(f"threads is {threads}; give a number up to {_MOST_THREADS}")
+    return int(threads)
 
 
 def checked_count(n: int, step: str) -> int:
@@ -52,6 +59,20 @@ def checked_dtype(dtype: Any) -> Any:
     except TypeError:
         raise PlanError(
             f'batch: dtype is {dtype!r}; give "uint8", "float32" or "float16"'
+        ) from None
+
+
+def checked_channels(values: Any, name: str) -> Any:
+    """Means or deviations as a tuple of floats, or a dict of them by field."""
+    if values is None:
+        return None
+    if isinstance(values, Mapping):
+        return {field: checked_channels(one, name) for field, one in values.items()}
+    try:
+        return tuple(np.asarray(values, np.float64).ravel().tolist())
+    except (TypeError, ValueError):
+        raise PlanError(
+            f"batch: {name} is {values!r}; give a number, or one for each channel"
         ) from None
 
 

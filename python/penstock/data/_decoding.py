@@ -69,7 +69,7 @@ class Decoding(Plan):
         self._before_batch("decode_image")
         names = [field] if isinstance(field, str) else list(field or ())
         if not names:
-            names = [_fields.field_of("image", self._known_fields())]
+            names = [_fields.field_of("image", self._known_fields(look=True))]
         options |= {"resize_short": resize_short, "scale": scale, "ratio": ratio}
         return self._worked(
             image_step(names, size, crop, flip, mode, interpolation, exact, box, options)
@@ -117,7 +117,7 @@ class Decoding(Plan):
         >>> frames = clips.decode_video("video", num_frames=4, size=(112, 112), sampling="random")
         """
         self._before_batch("decode_video")
-        name = field or _fields.field_of("video", self._known_fields())
+        name = field or _fields.field_of("video", self._known_fields(look=True))
         return self._worked(
             video_step(
                 name,
@@ -170,7 +170,7 @@ class Decoding(Plan):
         (1, 4000)
         """
         self._before_batch("decode_audio")
-        name = field or _fields.field_of("audio", self._known_fields())
+        name = field or _fields.field_of("audio", self._known_fields(look=True))
         options = {
             "duration": duration,
             "sample_rate": sample_rate,

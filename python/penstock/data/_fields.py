@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 from penstock import _core
 from penstock.data._plan import (
@@ -84,18 +85,27 @@ def pictures(steps: Sequence[Step], before: Set[str] = frozenset()) -> set[str]:
     return found
 
 
-def of_leaves(leaves: Sequence[Leaf], opened: Sequence[_core.Leaf]) -> Fields:
-    """The fields of all leaves together."""
+def of_leaves(
+    leaves: Sequence[Leaf], opened: Sequence[_core.Leaf], *, look: bool = False
+) -> Fields:
+    """The fields of all leaves together. Those of a list are known if one may look at an item."""
     together: list[str] = []
     for leaf, records in zip(leaves, opened, strict=True):
         if isinstance(leaf.source, Items):
-            return None
+            items = leaf.source.items
+            there = _names_in(items[0]) if look and len(items) > 0 else None
+        else:
+            there = list(records.fields)
         before = leaf.source.steps if isinstance(leaf.source, Cached) else ()
-        own = after(list(records.fields), (*before, *leaf.steps))
+        own = after(there, (*before, *leaf.steps))
         if own is None:
             return None
         together += [name for name in own if name not in together]
     return together
+
+
+def _names_in(item: Any) -> list[str]:
+    return [str(name) for name in item] if isinstance(item, Mapping) else ["data"]
 
 
 def need(fields: Fields, names: object, step: str) -> None:
@@ -108,9 +118,11 @@ def field_of(kind: str, fields: Fields) -> str:
     """The one field that holds an image, a video or audio by its name."""
     if fields is None:
         raise PlanError(
-            f"decode_{kind}: say which field holds the {kind}: of lists, of streams and after a "
-            "map none is known"
+            f"decode_{kind}: say which field holds the {kind}: of streams and after a map none is "
+            "known"
         )
+    if fields == ["data"]:  # a list of bytes, records without names
+        return "data"
     found = [
         name
         for name in fields  # "image.bytes": a part of a struct in a table

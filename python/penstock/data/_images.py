@@ -27,10 +27,8 @@ def image_step(
         if one not in CHANNELS:
             raise PlanError(f"decode_image: mode {one!r} is not one of {', '.join(CHANNELS)}")
     options = dict(options) | {"interpolation": filters[0]}
-    if not 0 <= flip <= 1:
-        raise PlanError(f"decode_image: flip is {flip}; it is a probability")
-    if size is not None and isinstance(size, Sequence) and min(size) < 1:
-        raise PlanError(f"decode_image: size is {size}; height and width are 1 or more")
+    if not isinstance(flip, int | float) or not 0 <= flip <= 1:
+        raise PlanError(f"decode_image: flip is {flip!r}; it is a probability")
     if box in names:
         raise PlanError(f"decode_image: box={box!r} is the name of the image; give another one")
     for reserved in ("seed", "epoch"):

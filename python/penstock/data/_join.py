@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 def joined(parts: Sequence[Plan], name: str) -> tuple[tuple[Node, ...], tuple[Step, ...]]:
     """The orders of the parts, and the row work that is the same for all."""
     for part in parts:
+        if not hasattr(part, "_before_batch"):
+            raise PlanError(
+                f"{name}: {part!r:.80} is not a dataset; from_list() and from_iterable() make one"
+            )
         part._before_batch(name)
         if part.sequential:
             raise PlanError(f"{name}: sequential plans cannot be joined; make lists of them")

@@ -14,6 +14,7 @@ from penstock.data._build import cached_leaf
 from penstock.data._cache import ALL, cached
 from penstock.data._checks import (
     check_field_options,
+    checked_channels,
     checked_collate,
     checked_dtype,
     checked_function,
@@ -272,6 +273,7 @@ class Dataset(Ordering, Decoding):
             raise PlanError("batch: mean and std go together")
         gathers = checked_collate(collate)
         dtype = checked_dtype(dtype)
+        mean, std = checked_channels(mean, "mean"), checked_channels(std, "std")
         made = Batch(size, drop_last, ends, mask, layout, dtype, mean, std, gathers)
         check_field_options(made, self._known_fields(), self._pictures())
         return self._like(batch=made)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from penstock import _core
 from penstock.data import _describe, _stream
 from penstock.data._build import make_rows, names_after
-from penstock.data._checks import checked_seed, checked_whole
+from penstock.data._checks import checked_seed, checked_threads, checked_whole
 from penstock.data._history import History
 from penstock.data._iteration import Iteration, raise_from_loop
 from penstock.data._ledger import Ledger
@@ -81,7 +81,7 @@ class Loader:
         if on_error not in ("raise", "skip", "replace"):
             raise ValueError(f"on_error must be raise, skip or replace, not {on_error!r}")
         if threads is not None:
-            checked_whole(threads, "threads", 1)
+            threads = checked_threads(threads)
         checked_whole(prefetch, "prefetch", 1)
         if max_errors is not None:
             checked_whole(max_errors, "max_errors")

@@ -220,11 +220,14 @@ def mix(
     """
     if stop not in ("first", "never"):
         raise PlanError(f'mix: stop is {stop!r}; give "first" or "never"')
+    if isinstance(datasets, Dataset):
+        raise PlanError("mix: give a list of datasets")
+    datasets = list(datasets)
     if not datasets:
         raise PlanError("mix: give at least one dataset")
     given = [1.0] * len(datasets) if weights is None else weights
     numbers = tuple(float(weight) for weight in given)
-    nodes, steps = joined(list(datasets), "mix")
+    nodes, steps = joined(datasets, "mix")
     node = Mix(nodes, numbers, checked_seed(seed), stop == "never")
     return datasets[0]._reordered(node, steps, datasets)
 

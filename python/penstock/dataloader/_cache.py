@@ -18,7 +18,7 @@ class CacheDataLoader(Generic[T]):
     could win. All other attributes are the loader's.
 
     Args:
-        dl: The loader.
+        loader: The loader, or any iterable. `dl` is another name for it.
         num_caches, return_caches_after, stop_after: as in :func:`penstock.pipeline.cache_iterator`.
 
     >>> list(CacheDataLoader(range(100), num_caches=2, return_caches_after=3, stop_after=7))
@@ -27,13 +27,18 @@ class CacheDataLoader(Generic[T]):
 
     def __init__(
         self,
-        dl: Iterable[T],
-        num_caches: int,
-        return_caches_after: int,
+        loader: Iterable[T] | None = None,
+        num_caches: int | None = None,
+        return_caches_after: int | None = None,
         stop_after: int | None = None,
+        *,
+        dl: Iterable[T] | None = None,
     ) -> None:
-        check_iterable(dl, "CacheDataLoader: dl")
-        self.dl = dl
+        if loader is not None and dl is not None:
+            raise TypeError("CacheDataLoader: loader and dl are the same; give one")
+        given: Any = dl if loader is None else loader
+        check_iterable(given, "CacheDataLoader: loader")
+        self.dl: Iterable[T] = given
         self.num_caches = as_whole(num_caches, "CacheDataLoader: num_caches")
         name = "CacheDataLoader: return_caches_after"
         self.return_caches_after = as_whole(return_caches_after, name)

@@ -11,10 +11,11 @@ The rule, in the order in which it is applied:
    bottleneck: it rarely lacks input, and the stage behind it rarely lacks room.
 6. Why it is slow follows from CPU time, from the time in which threads could run but had no core,
    so that other programs do not change the answer, and from the time in which they waited for the
-   GIL. Calls wait for it longer than they work, and do not use it up themselves: the GIL, which the
-   consumer or another thread has. Several Python calls may run; they use one core all the time, or
-   wait for one another's GIL and not only for a core that others have; and they want by far not as
-   many cores as there are calls: the GIL. All cores are wanted, by our work or that of others: CPU.
+   GIL. Time that the host of a virtual machine took from its cores is nobody's, and left out. Calls
+   wait for it longer than they work, and do not use it up themselves: the GIL, which the consumer
+   or another thread has. Several Python calls may run; they use one core all the time, or wait for
+   one another's GIL and not only for a core that others have; and they want by far not as many
+   cores as there are calls: the GIL. All cores are wanted, by our work or that of others: CPU.
    Native workers that are busy and use little CPU wait for reads, and so do all if nobody is at
    work: disk. A source is asked for one item after the other. Otherwise, a stage that does as much
    at a time as it may: concurrency; one that does less although it has input and room lacks
@@ -48,6 +49,9 @@ _NO_INPUT = 0.15  # of the time: workers that lack input for longer could do mor
 _OTHERS = 0.6  # of the cores: who gets less, though it wants them all, shares them with others
 _HELD_BACK = 0.7  # calls that want less of the cores they may use together wait for one another
 _GIL_WAIT = 0.2  # of the time: calls that wait for the GIL for less do not wait for it
+_MORE_THAN_ONE = (
+    1.25  # cores: calls that use more let go of the GIL, so cores may be what they lack
+)
 _RATHER_GIL = 0.35  # of the time without a core: who waits for the GIL for less lacks a core
 _FEW = 20  # requests: a run that failed before had no time to show what holds it back
 _NATIVE_AT_REST = 0.5  # native work that uses less CPU than this share of its time waits for reads
@@ -198,7 +202,7 @@ def _why(
     wait: float,
     cores: int,
 ) -> Bottleneck:
-    elapsed, name = sink.elapsed, slowest.name
+    elapsed, name = _given(sink), slowest.name
     of_all = slowest.task_seconds / max(sum(one.task_seconds for one in stages), 1e-9)
     at_work = slowest.task_seconds / elapsed
     python_cores = sink.python_cpu / elapsed
@@ -332,11 +336,17 @@ def _held_elsewhere(slowest: StageStats, sink: StageStats) -> bool:
     )
 
 
+def _given(sink: StageStats) -> float:
+    """The time in which there were cores: without what the host took."""
+    return sink.elapsed - min(sink.stolen, 0.9 * sink.elapsed)
+
+
 def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float) -> bool:
     """Whether the calls of a stage wait for one another, and not for cores or something else."""
-    elapsed, cpu, delay = sink.elapsed, sink.python_cpu, sink.python_delay
+    elapsed, cpu, delay = _given(sink), sink.python_cpu, sink.python_delay
     waits = gil_wait > max(_GIL_WAIT * elapsed, _RATHER_GIL * delay)
     one_core = cpu > _FULL * elapsed or (waits and cpu + delay > _FULL * elapsed)
-    # A call that waits for the GIL and then for a core wants only one of them.
-    wanted = cpu if waits else cpu + delay
+    # Calls that wait for the GIL and then for a core want only one core together, unless they use
+    # more.
+    wanted = cpu if waits and cpu < _MORE_THAN_ONE * elapsed else cpu + delay
     return one_core and wanted < _HELD_BACK * slowest.concurrency * elapsed

@@ -58,6 +58,8 @@ class StageStats:
     """For the sink: time in which these threads could have run but had no core."""
     native_delay: float = 0.0
     """For the sink: the same of native workers."""
+    stolen: float = 0.0
+    """For the sink: time that the host took from the cores of this virtual machine, of each."""
     process_cpu: float = 0.0
     """For the sink: CPU time of the whole process, since the start."""
     memory_wait: float = 0.0
@@ -114,6 +116,7 @@ def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[Sta
             python_cpu=sink["python_cpu"],
             python_delay=sink["python_delay"],
             native_delay=sink["native_delay"],
+            stolen=sink["stolen"],
             gil_wait=sink["gil_wait"],
             process_cpu=sink["process_cpu"],
             memory_wait=sink["memory_wait"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -54,3 +55,13 @@ def _schedule(thread: int) -> tuple[float, float]:
     except (OSError, ValueError):
         return 0.0, 0.0
     return int(ran) * 1e-9, int(waited) * 1e-9
+
+
+def stolen() -> float:
+    """Seconds that the host has taken from the cores of this virtual machine, of each."""
+    try:
+        with open("/proc/stat") as file:
+            ticks = int(file.readline().split()[8])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return ticks / os.sysconf("SC_CLK_TCK") / (os.cpu_count() or 1)

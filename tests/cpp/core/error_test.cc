@@ -18,6 +18,8 @@ TEST(Error, keeps_what_the_innermost_layer_knew) {
   Error error(Code::io, "short read");
   error.in_file("inner").in_file("outer");
   error.at_offset(0).at_offset(9);
+  error.add_words(", twice");
+  EXPECT_EQ(error.message(), "short read, twice");
   EXPECT_EQ(error.where().file, "inner");
   EXPECT_EQ(error.where().offset, 0);
 }

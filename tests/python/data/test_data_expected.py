@@ -135,5 +135,5 @@ def test_messages_say_what_to_write_instead() -> None:
         list(batches)
     with pytest.raises(ps.PlanError, match=r"\.map\(fn\)"):
         ps.from_list(range(4)).batch(2, collate=len)
-    with pytest.raises(ps.PlanError, match="of lists, of streams"):
-        ps.from_list([{"image": PICTURE}]).decode_image(size=(4, 4))
+    with pytest.raises(ps.PlanError, match="of streams and after a map"):
+        ps.from_iterable([{"image": PICTURE}]).decode_image(size=(4, 4))

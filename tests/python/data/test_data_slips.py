@@ -49,6 +49,15 @@ ARRAYS = ps.from_arrays(x=np.arange(10), y=np.arange(20).reshape(10, 2))
         lambda: ps.mix([LIST, LIST], weights=[]),
         lambda: ps.open(None),
         lambda: ps.open(5),
+        lambda: ps.mix(LIST),
+        lambda: ps.mix([[1], [2]]),
+        lambda: LIST.concat([1]),
+        lambda: LIST.loader(threads=10**6),
+        lambda: LIST.decode_image("a", size="32"),
+        lambda: LIST.decode_image("a", size=(32, "32")),
+        lambda: LIST.decode_image("a", size=(32, 32), flip="yes"),
+        lambda: LIST.decode_image("a").batch(2, dtype="float32", mean="imagenet", std=1),
+        lambda: LIST.decode_image("a").batch(2, dtype="float32", mean={"a": ["x"]}, std={"a": 1}),
     ],
 )
 def test_a_slip_is_a_plan_error(slip):
@@ -214,3 +223,81 @@ def test_a_variable_that_is_no_number_is_named(monkeypatch):
     with pytest.raises(ValueError, match="RANK is 'first' in the environment, not a number"):
         LIST.batch(2).loader()
     assert LIST.shard(0, 1).batch(2).loader().world == 1
+
+
+PICTURE = bytes(ps.io.encode_image(np.full((8, 8, 3), 9, np.uint8), "png"))
+
+
+def test_a_list_says_which_of_its_fields_is_the_picture():
+    for items, name in [([{"png": PICTURE, "n": 1}] * 2, "png"), ([PICTURE] * 2, "data")]:
+        (batch,) = ps.from_list(items).decode_image(size=(4, 4)).batch(2).loader()
+        assert batch[name].shape == (2, 4, 4, 3)
+        assert (batch[name] == 9).all()
+    both = ps.from_list([{"png": PICTURE}]).rename(png="jpg").decode_image()
+    assert both[0]["jpg"].shape == (8, 8, 3)
+    for unclear in [[{"png": PICTURE, "jpg": PICTURE}], [{"a": PICTURE, "b": PICTURE}], []]:
+        with pytest.raises(ps.PlanError, match="say which field holds the image"):
+            ps.from_list(unclear).decode_image()
+    with pytest.raises(ps.PlanError, match="of streams and after a map"):
+        ps.from_iterable([PICTURE]).decode_image()
+    with pytest.raises(ps.PlanError, match="of streams and after a map"):
+        ps.from_list([PICTURE]).map(lambda sample: sample).decode_image()
+
+
+def test_a_name_that_was_given_needs_no_look_at_the_list():
+    class Dear(list):
+        def __getitem__(self, index):
+            raise AssertionError("nobody has asked for it")
+
+    ps.from_list(Dear([PICTURE])).decode_image("data", size=(4, 4)).batch(2)
+
+
+def test_means_may_be_of_any_kind_of_number():
+    ds = ps.from_list([PICTURE] * 2).decode_image()
+    wanted = (9 / 255 - 4) / 2
+    for mean, std in [
+        (4, 2),
+        (np.float32(4), np.array(2)),
+        ([4, 4, 4], np.full(3, 2)),
+        ((4,), [2]),
+    ]:
+        (batch,) = ds.batch(2, dtype="float32", mean=mean, std=std).loader()
+        assert np.allclose(batch["data"], wanted)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "collate", "advice"),
+    [
+        ([(1,), (2,)], "stack", 'collate={"data": "list"} (or "pad", "ragged") takes'),
+        ([(1, 2), (2, 3)], "stack", 'collate={"data": "list"} (or "pad") takes'),
+        ([(1, 2), (2, 3)], "ragged", 'collate={"data": "list"} (or "pad") takes'),
+        ([(1,), (1, 1)], "pad", 'collate={"data": "list"} takes'),
+    ],
+)
+def test_only_what_would_help_is_recommended_for_rows_that_differ(shapes, collate, advice):
+    ds = ps.from_list([np.zeros(shape) for shape in shapes])
+    with pytest.raises(ValueError, match="takes rows that differ") as error:
+        list(ds.batch(2, collate=collate).loader())
+    assert advice in str(error.value)
+    helps = "list" if "pad" not in advice else "pad"
+    assert len(list(ds.batch(2, collate=helps).loader())) == 1
+
+
+def test_a_sample_that_could_not_be_replaced_says_so():
+    ds = ps.from_list([b"nothing"] * 4).decode_image(size=(4, 4)).batch(2)
+    with pytest.raises(
+        NotImplementedError, match=r"not a known image.*the 8 samples that were tried"
+    ):
+        list(ds.loader(on_error="replace"))
+
+
+def test_a_sample_of_a_compressed_tar_is_called_by_its_key(tmp_path):
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as file:
+        for name, data in [("one.png", PICTURE), ("two.png", b"broken")]:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            file.addfile(member, io.BytesIO(data))
+    loader = ps.open(tmp_path / "a.tar.gz").decode_image("png").batch(1).loader(on_error="skip")
+    assert len(list(loader)) == 1
+    (error,) = loader.errors()
+    assert "item 1 ('two')" in str(error)

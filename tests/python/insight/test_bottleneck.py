@@ -13,6 +13,7 @@ import pytest
 from penstock import io, ops
 from penstock.insight import bottleneck, report
 from penstock.pipeline import AsyncQueue, PipelineBuilder, PipelineFailure, StageStats
+from penstock.pipeline._usage import stolen
 
 
 def stage(name, busy, concurrency=1, waiting=0.0, blocked=0.0, python=True):
@@ -139,6 +140,34 @@ def test_two_calls_that_wait_for_one_another_want_one_core():
     stages = [stage("src", 0.1, blocked=9.8), stage("op", 12.0, concurrency=2)]
     times = {"python_cpu": 5.3, "process_cpu": 5.4, "python_delay": 10.3, "gil_wait": 12.7}
     assert bottleneck([*stages, sink(9.0, **times)], cores=2).kind == "gil"
+
+
+def test_what_the_host_took_from_the_cores_does_not_change_the_answer():
+    # As measured: hashing without the GIL, four at a time on two cores, with half of each stolen.
+    hashing = [stage("src", 0.1, blocked=9.8), stage("hash", 39.0, concurrency=4)]
+    for cpu, delay, gil_wait, taken in [
+        (13.7, 14.1, 0.8, 2.6),
+        (12.3, 13.7, 1.1, 4.6),
+        (9.7, 13.4, 4.9, 4.6),
+    ]:
+        times = {"python_cpu": cpu, "process_cpu": cpu, "python_delay": delay, "gil_wait": gil_wait}
+        assert bottleneck([*hashing, sink(9.0, stolen=taken, **times)], cores=2).kind == "cpu"
+    # And pure Python, four calls at a time.
+    python = [stage("src", 0.1, blocked=9.8), replace(hashing[1], task_seconds=9.0, gil_wait=16.8)]
+    times = {"python_cpu": 5.5, "process_cpu": 5.6, "python_delay": 2.2}
+    assert bottleneck([*python, sink(9.0, stolen=4.6, **times)], cores=2).kind == "gil"
+    times["stolen"] = 12.0  # a clock that is wrong: more than there was
+    assert bottleneck([*python, sink(9.0, **times)], cores=2).kind == "gil"
+
+
+@pytest.mark.parametrize("queue_class", [None, AsyncQueue])  # in C++, and on an event loop
+def test_the_statistics_say_what_the_host_took(queue_class):
+    before = stolen()
+    builder = PipelineBuilder().add_source(range(5)).pipe(str).add_sink(1)
+    pipeline = builder.build(num_threads=1, queue_class=queue_class)
+    with pipeline.auto_stop():
+        assert len(list(pipeline)) == 5
+    assert 0 <= pipeline.stats()[-1].stolen <= stolen() - before + 1e-6
 
 
 def test_calls_that_wait_for_a_loop_that_has_the_gil():

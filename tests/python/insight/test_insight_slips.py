@@ -57,8 +57,20 @@ def test_what_cannot_be_iterated_over_is_no_loader():
     assert shown.getvalue() == ""
     with pytest.raises(TypeError, match="progress: total is 'many'"):
         ps.progress([1], total="many")
-    with pytest.raises(TypeError, match="CacheDataLoader: dl is 5"):
+    with pytest.raises(TypeError, match="CacheDataLoader: loader is 5"):
         CacheDataLoader(5, 2, 3)
+
+
+def test_the_loader_of_a_cache_has_two_names():
+    given = {"num_caches": 1, "return_caches_after": 1, "stop_after": 3}
+    for name in ("loader", "dl"):
+        assert list(CacheDataLoader(**{name: [1, 2]}, **given)) == [1, 1, 1]
+    with pytest.raises(TypeError, match="the same; give one"):
+        CacheDataLoader([1, 2], dl=[1, 2], **given)
+    with pytest.raises(TypeError, match="loader is None"):
+        CacheDataLoader(**given)
+    with pytest.raises(TypeError, match="num_caches is None"):
+        CacheDataLoader([1, 2])
 
 
 def test_what_has_items_by_number_can_be_iterated_over():

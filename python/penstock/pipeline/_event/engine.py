@@ -24,6 +24,7 @@ from penstock.pipeline._run import Got
 from penstock.pipeline._stage import EPOCH_END
 from penstock.pipeline._stats import StageStats
 from penstock.pipeline._tasks import cancel_all
+from penstock.pipeline._usage import stolen
 
 _LOG = logging.getLogger("penstock.pipeline")
 
@@ -51,7 +52,7 @@ class EventRun:
         self._end: Got | None = None
         self._failure: PipelineFailure | None = None
         self._started_at = self._ended_at = 0.0
-        self._cpu_at_start = 0.0
+        self._cpu_at_start = self._stolen_at_start = 0.0
         self._used: dict[str, Any] = {}  # when it ended
         self._requests = self._found_ready = 0
         self._wait = 0.0
@@ -60,6 +61,7 @@ class EventRun:
         started = threading.Event()
         self._started_at = time.monotonic()
         self._cpu_at_start = time.process_time()
+        self._stolen_at_start = stolen()
         self._thread = threading.Thread(
             target=self._main, args=(started,), name="penstock-loop", daemon=True
         )
@@ -213,7 +215,12 @@ class EventRun:
             return {}
         cpu, delay = self._calls.usage.totals()
         process = time.process_time() - self._cpu_at_start
-        return {"python_cpu": cpu, "python_delay": delay, "process_cpu": process}
+        return {
+            "python_cpu": cpu,
+            "python_delay": delay,
+            "stolen": stolen() - self._stolen_at_start,
+            "process_cpu": process,
+        }
 
 
 class _Items(Iterator[Any]):
