@@ -54,6 +54,7 @@ _MORE_THAN_ONE = (
 )
 _RATHER_GIL = 0.35  # of the time without a core: who waits for the GIL for less lacks a core
 _FEW = 20  # requests: a run that failed before had no time to show what holds it back
+_LEFT = 0.3  # of the time: if a host took more, the whole machine and its clock stood still
 _NATIVE_AT_REST = 0.5  # native work that uses less CPU than this share of its time waits for reads
 
 
@@ -202,7 +203,7 @@ def _why(
     wait: float,
     cores: int,
 ) -> Bottleneck:
-    elapsed, name = _given(sink), slowest.name
+    elapsed, name = _given(sink, cores), slowest.name
     of_all = slowest.task_seconds / max(sum(one.task_seconds for one in stages), 1e-9)
     at_work = slowest.task_seconds / elapsed
     python_cores = sink.python_cpu / elapsed
@@ -218,7 +219,7 @@ def _why(
             "More threads do not help. Use native ops in the loader, or let the loop let go of the "
             "GIL: what runs in NumPy or PyTorch does.",
         )
-    if slowest.python and slowest.concurrency > 1 and _for_gil(slowest, sink, gil_wait):
+    if slowest.python and slowest.concurrency > 1 and _for_gil(slowest, sink, gil_wait, cores):
         return Bottleneck(
             "gil",
             name,
@@ -336,14 +337,17 @@ def _held_elsewhere(slowest: StageStats, sink: StageStats) -> bool:
     )
 
 
-def _given(sink: StageStats) -> float:
+def _given(sink: StageStats, cores: int) -> float:
     """The time in which there were cores: without what the host took."""
-    return sink.elapsed - min(sink.stolen, 0.9 * sink.elapsed)
+    left = sink.elapsed - sink.stolen
+    if left < _LEFT * sink.elapsed:
+        return sink.elapsed
+    return max(left, sink.process_cpu / cores)
 
 
-def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float) -> bool:
+def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float, cores: int) -> bool:
     """Whether the calls of a stage wait for one another, and not for cores or something else."""
-    elapsed, cpu, delay = _given(sink), sink.python_cpu, sink.python_delay
+    elapsed, cpu, delay = _given(sink, cores), sink.python_cpu, sink.python_delay
     waits = gil_wait > max(_GIL_WAIT * elapsed, _RATHER_GIL * delay)
     one_core = cpu > _FULL * elapsed or (waits and cpu + delay > _FULL * elapsed)
     # Calls that wait for the GIL and then for a core want only one core together, unless they use

@@ -156,8 +156,17 @@ def test_what_the_host_took_from_the_cores_does_not_change_the_answer():
     python = [stage("src", 0.1, blocked=9.8), replace(hashing[1], task_seconds=9.0, gil_wait=16.8)]
     times = {"python_cpu": 5.5, "process_cpu": 5.6, "python_delay": 2.2}
     assert bottleneck([*python, sink(9.0, stolen=4.6, **times)], cores=2).kind == "gil"
-    times["stolen"] = 12.0  # a clock that is wrong: more than there was
-    assert bottleneck([*python, sink(9.0, **times)], cores=2).kind == "gil"
+
+
+def test_a_machine_that_stood_still_lost_nothing():
+    python = replace(stage("op", 39.0, concurrency=4), gil_wait=13.0)
+    times = {"python_cpu": 9.9, "process_cpu": 10.0, "python_delay": 2.0}
+    naps = stage("op", 9.5)
+    for stolen_then in (0.0, 6.0, 8.5, 3600.0):  # of 10 s
+        found = bottleneck([stage("src", 0.1), python, sink(9.0, stolen=stolen_then, **times)])
+        assert found.kind == "gil"
+        asleep = sink(9.0, stolen=stolen_then, process_cpu=2.0)
+        assert bottleneck([stage("src", 0.1, blocked=9.8), naps, asleep]).kind == "concurrency"
 
 
 @pytest.mark.parametrize("queue_class", [None, AsyncQueue])  # in C++, and on an event loop
