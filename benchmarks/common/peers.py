@@ -4,17 +4,45 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / "build" / "bench-peers"
+PACKAGES = {
+    "array_record": ["array_record==0.8.6"],
+    "cv": ["opencv-python-headless==5.0.0.93", "simplejpeg==1.9.0"],
+    "dali": ["nvidia-dali-cuda130==2.4.0"],
+    "decord": ["decord"],
+    # Built here, which needs the development files of OpenCV. Torch is there already.
+    "ffcv": [
+        "--no-deps",
+        "ffcv==1.0.2",
+        "numba==0.68.1",
+        "llvmlite==0.50.0",
+        "opencv-python-headless==5.0.0.93",
+        "assertpy==1.1",
+        "fastargs==1.2.0",
+        "pytorch-pfn-extras==0.9.0",
+        "terminaltables==3.1.10",
+    ],
+    "librosa": ["librosa"],
+    "mlx": ["mlx-data==0.1.0"],
+    "pillow-simd": ["pillow-simd==12.1.1.post0"],
+    "pyav": ["av"],
+    "remote": ["aiohttp", "webdataset==1.0.2"],
+    "soundfile": ["soundfile"],
+    "spdl": ["spdl==0.8.0", "spdl-io==0.8.0"],
+    "tensorstore": ["tensorstore"],
+    "tf": ["tensorflow-cpu==2.21.0"],
+    "torchcodec": ["--no-deps", "torchcodec==0.13.0"],
+}
 
 
-def install(below: str, requirements: Mapping[str, list[str]]) -> None:
+def install(names: Iterable[str]) -> None:
     """Each peer has a folder of its own: they do not agree on versions of what they share."""
-    for name, packages in requirements.items():
-        folder = PEERS / below / name
+    for name in sorted({one for one in names if one}):
+        folder, packages = PEERS / name, PACKAGES[name]
         stamp = folder / "requirements.txt"
         if stamp.exists() and stamp.read_text().split() == packages:
             continue

@@ -1,4 +1,4 @@
-"""What is measured, by whom, and where the peers' packages come from."""
+"""What is measured, and by whom."""
 
 from dataclasses import dataclass
 
@@ -23,13 +23,7 @@ class Case:
     contenders: dict[str, Contender]
 
 
-# The peers of the image benchmark serve here, too: they have the same folders.
-REQUIREMENTS = {
-    "dali": ["nvidia-dali-cuda130==2.4.0"],
-    "cv": ["opencv-python-headless==5.0.0.93", "simplejpeg==1.9.0"],
-    "spdl": ["spdl==0.8.0", "spdl-io==0.8.0"],
-}
-DALI, CV, SPDL = "images/dali", "images/cv", "images/spdl"
+DALI, CV, SPDL = "dali", "cv", "spdl"
 
 CASES = {
     "raw": Case(

@@ -17,7 +17,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import torch_loader
-from cases import CASES, REQUIREMENTS, Case
+from cases import CASES, Case
 from common.cached import files_below, read_again
 from common.command import options
 from common.peers import PEERS, ROOT, install, machine
@@ -180,7 +180,8 @@ def main() -> None:
     known = [*CASES, "moments", "torch"]
     chosen = options(__doc__, known, quick="half the passes", only=True)
     if chosen.install_peers:
-        install("images", REQUIREMENTS)
+        cases = [CASES[key] for key in chosen.cases if key in CASES]
+        install(one.folder for case in cases for one in case.contenders.values())
     make_shards()
     print(f"{machine()}. {chosen.rounds} rounds, taking turns; two threads.")
     for key in chosen.cases:

@@ -22,10 +22,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import cases
 from common.command import options
+from common.peers import PEERS, install
 
-ROOT = Path(__file__).resolve().parents[2]
-PEERS = ROOT / "build" / "bench-peers"
-sys.path.append(str(PEERS))  # last: what .venv has comes first
+sys.path.append(str(PEERS / "spdl"))  # last: what .venv has comes first
 
 
 @dataclass(frozen=True)
@@ -212,19 +211,6 @@ def show_memory(case: Case, samples: dict[str, list[dict[str, Any]]]) -> None:
             )
 
 
-def install_peers() -> None:
-    requirements = ROOT / "benchmarks" / "requirements.txt"
-    stamp = PEERS / "requirements.txt"
-    if stamp.exists() and stamp.read_text() == requirements.read_text():
-        return
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*pip, "--upgrade", "--target", str(PEERS), "-r", str(requirements)])
-    if done.returncode == 0:
-        stamp.write_text(requirements.read_text())
-    else:
-        print("the peers could not be installed; Penstock is measured without them")
-
-
 def version(package: str) -> str:
     try:
         return f"{package} {importlib.metadata.version(package)}"
@@ -251,7 +237,7 @@ def main() -> None:
         return
     chosen = options(__doc__, CASES, quick="a quarter of the work")
     if chosen.install_peers:
-        install_peers()
+        install(["spdl"])
     print(f"{machine()}. {chosen.rounds} rounds, taking turns. Sinks of {cases.flows.SINK}.")
     for name in chosen.cases:
         run(name, chosen.rounds, chosen.quick)

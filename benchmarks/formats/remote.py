@@ -34,7 +34,6 @@ from servers import NGINX, nginx
 
 FOLDER = ROOT / "build" / "bench-formats" / "remote"
 SHARDS, IMAGES, IMAGE_BYTES = 60, 64, 65_000  # 4 MB each
-REQUIREMENTS = {"remote": ["aiohttp", "webdataset==1.0.2"]}
 
 
 def make() -> None:
@@ -175,8 +174,8 @@ CONTENDERS: dict[str, tuple[Callable[[list[str]], Iterator[int]], str]] = {
     "Penstock io.iter_tar": (penstock_stream, ""),
     "Penstock loader": (penstock_loader, ""),
     "Penstock loader, shuffled": (penstock_shuffled, ""),
-    "aiohttp, 16 ranges under way": (aiohttp_ranges, "formats/remote"),
-    "webdataset": (webdataset, "formats/remote"),
+    "aiohttp, 16 ranges under way": (aiohttp_ranges, "remote"),
+    "webdataset": (webdataset, "remote"),
 }
 
 
@@ -204,7 +203,7 @@ def main() -> None:
     options = parser.parse_args()
     make()
     if options.install_peers:
-        install("formats", REQUIREMENTS)
+        install(["remote"])
     if NGINX is None:
         sys.exit("nginx is not installed")
     with tempfile.TemporaryDirectory() as own, nginx(FOLDER, Path(own)) as target:

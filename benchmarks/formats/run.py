@@ -25,10 +25,6 @@ from common.turns import table, take_turns
 
 HERE = Path(__file__).resolve().parent
 FILES = ROOT / "build" / "bench-formats"
-REQUIREMENTS = {
-    "array_record": ["array_record==0.8.6"],
-    "tensorstore": ["tensorstore"],
-}
 
 
 @dataclass
@@ -46,8 +42,8 @@ CASES = {
         "records",
         {
             "Penstock iter_tfrecord": ("penstock_sequential", ""),
-            "ArrayRecord, groups of 256": ("array_record_sequential", "formats/array_record"),
-            "tf.data, batches of 1000": ("tf_sequential", "images/tf"),
+            "ArrayRecord, groups of 256": ("array_record_sequential", "array_record"),
+            "tf.data, batches of 1000": ("tf_sequential", "tf"),
         },
     ),
     "random": Case(
@@ -57,7 +53,7 @@ CASES = {
         {
             "Penstock TFRecords, two threads": ("penstock_random", ""),
             "the same with mmap=True": ("penstock_random_mapped", ""),
-            "ArrayRecord, two threads": ("array_record_random", "formats/array_record"),
+            "ArrayRecord, two threads": ("array_record_random", "array_record"),
         },
     ),
     "npy": Case(
@@ -67,8 +63,8 @@ CASES = {
         {
             "Penstock load_npy": ("penstock_npy", ""),
             "numpy.load": ("numpy_npy", ""),
-            "SPDL load_npy": ("spdl_npy", "images/spdl"),
-            "DALI": ("dali_npy", "images/dali"),
+            "SPDL load_npy": ("spdl_npy", "spdl"),
+            "DALI": ("dali_npy", "dali"),
         },
     ),
     "npy-at-once": Case(
@@ -78,7 +74,7 @@ CASES = {
         {
             "Penstock load_npy": ("penstock_npy_at_once", ""),
             "numpy.load": ("numpy_npy_at_once", ""),
-            "SPDL load_npy": ("spdl_npy_at_once", "images/spdl"),
+            "SPDL load_npy": ("spdl_npy_at_once", "spdl"),
             "bytes only: os.preadv into one buffer": ("preadv_npy", ""),
         },
     ),
@@ -100,8 +96,8 @@ CASES = {
         {
             "Penstock loader, two threads": ("penstock_images", ""),
             "the same with mmap=True": ("penstock_images_mapped", ""),
-            "tf.data, parse_example": ("tf_images", "images/tf"),
-            "DALI, batches of 100": ("dali_images", "images/dali"),
+            "tf.data, parse_example": ("tf_images", "tf"),
+            "DALI, batches of 100": ("dali_images", "dali"),
         },
     ),
     "hdf5": Case(
@@ -130,7 +126,7 @@ CASES = {
         "rows",
         {
             "Penstock loader, two threads": ("penstock_zarr", ""),
-            "tensorstore": ("tensorstore_sequential", "formats/tensorstore"),
+            "tensorstore": ("tensorstore_sequential", "tensorstore"),
             "zarr-python, two threads": ("zarr_sequential", ""),
         },
     ),
@@ -140,7 +136,7 @@ CASES = {
         "rows",
         {
             "Penstock loader, two threads": ("penstock_zarr_random", ""),
-            "tensorstore": ("tensorstore_random", "formats/tensorstore"),
+            "tensorstore": ("tensorstore_random", "tensorstore"),
             "zarr-python, two threads": ("zarr_random", ""),
         },
     ),
@@ -171,7 +167,7 @@ CASES = {
             "Penstock loader, shuffled": ("penstock_images_shuffled_cold", ""),
             "the loader in order, warm": ("penstock_images_warm", ""),
             "the loader shuffled, warm": ("penstock_images_shuffled_warm", ""),
-            "tf.data, in order": ("tf_images_cold", "images/tf"),
+            "tf.data, in order": ("tf_images_cold", "tf"),
             "plain reads of 1 MB": ("plain_images", ""),
             "plain reads of 65 KB at random": ("plain_images_shuffled", ""),
         },
@@ -267,7 +263,8 @@ def main() -> None:
     files.make(FILES)
     read_again(path for path in files_below(FILES) if path.name != "large.tar")  # full of holes
     if chosen.install_peers:
-        install("formats", REQUIREMENTS)
+        cases = [CASES[key] for key in chosen.cases]
+        install(folder for case in cases for _, folder in case.contenders.values())
     print(f"{machine()}. {chosen.rounds} rounds, taking turns.")
     for key in chosen.cases:
         run(key, chosen.rounds)

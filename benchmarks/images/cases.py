@@ -1,4 +1,4 @@
-"""What is measured, by whom, and where the peers' packages come from."""
+"""What is measured, and by whom."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,40 +18,20 @@ CONTENDERS = {
     "penstock": Contender("contenders.penstock", note="exact=False, antialiased"),
     "penstock exact": Contender("contenders.penstock_exact", note="exact=True, antialiased"),
     "penstock loader": Contender("contenders.penstock_loader", note="a dataset, exact=False"),
-    "mlx-data": Contender("frameworks.mlx_data", "images/mlx", "mlx-data"),
-    "tf.data": Contender("frameworks.tf_data", "images/tf", "tensorflow-cpu"),
-    "DALI": Contender("frameworks.dali", "images/dali", "nvidia-dali-cuda130"),
-    "DALI antialiased": Contender("frameworks.dali_antialias", "images/dali", note="antialiased"),
-    "threads + simplejpeg + OpenCV": Contender("contenders.thread_pool", "images/cv", "simplejpeg"),
-    "the same, fast": Contender("contenders.thread_pool_fast", "images/cv"),
-    "torch workers + OpenCV": Contender("contenders.torch_opencv", "images/cv", "torch"),
+    "mlx-data": Contender("frameworks.mlx_data", "mlx", "mlx-data"),
+    "tf.data": Contender("frameworks.tf_data", "tf", "tensorflow-cpu"),
+    "DALI": Contender("frameworks.dali", "dali", "nvidia-dali-cuda130"),
+    "DALI antialiased": Contender("frameworks.dali_antialias", "dali", note="antialiased"),
+    "threads + simplejpeg + OpenCV": Contender("contenders.thread_pool", "cv", "simplejpeg"),
+    "the same, fast": Contender("contenders.thread_pool_fast", "cv"),
+    "torch workers + OpenCV": Contender("contenders.torch_opencv", "cv", "torch"),
     "torch workers + Pillow": Contender("contenders.torch_pillow", note="antialiased"),
-    "SPDL": Contender("frameworks.spdl", "images/spdl", "spdl"),
-    "FFCV": Contender("frameworks.ffcv", "images/ffcv", "ffcv"),
+    "SPDL": Contender("frameworks.spdl", "spdl", "spdl"),
+    "FFCV": Contender("frameworks.ffcv", "ffcv", "ffcv"),
     "Pillow": Contender("alone.pillow", package="pillow"),
-    "pillow-simd": Contender("alone.pillow", "images/pillow-simd", "pillow-simd"),
-    "OpenCV": Contender("alone.opencv", "images/cv", "opencv-python-headless"),
+    "pillow-simd": Contender("alone.pillow", "pillow-simd", "pillow-simd"),
+    "OpenCV": Contender("alone.opencv", "cv", "opencv-python-headless"),
     "penstock alone": Contender("alone.penstock"),
-}
-REQUIREMENTS = {
-    "mlx": ["mlx-data==0.1.0"],
-    "tf": ["tensorflow-cpu==2.21.0"],
-    "dali": ["nvidia-dali-cuda130==2.4.0"],
-    "cv": ["opencv-python-headless==5.0.0.93", "simplejpeg==1.9.0"],
-    "spdl": ["spdl==0.8.0", "spdl-io==0.8.0"],
-    # Built here, which needs the development files of OpenCV. Torch is there already.
-    "ffcv": [
-        "--no-deps",
-        "ffcv==1.0.2",
-        "numba==0.68.1",
-        "llvmlite==0.50.0",
-        "opencv-python-headless==5.0.0.93",
-        "assertpy==1.1",
-        "fastargs==1.2.0",
-        "pytorch-pfn-extras==0.9.0",
-        "terminaltables==3.1.10",
-    ],
-    "pillow-simd": ["pillow-simd==12.1.1.post0"],
 }
 LOADERS = [
     "penstock",

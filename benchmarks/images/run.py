@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from cases import CASES, CONTENDERS, REQUIREMENTS, Case
+from cases import CASES, CONTENDERS, Case
 from common.command import options
 from common.peers import PEERS, ROOT, install, machine
 from common.processes import spawn, tree_cpu
@@ -133,7 +133,8 @@ def main() -> None:
 
     corpus.make(CORPUS)
     if chosen.install_peers:
-        install("images", REQUIREMENTS)
+        names = [name for key in chosen.cases for name in CASES[key].contenders]
+        install(CONTENDERS[name].folder for name in names)
     print(f"{machine()}. {chosen.rounds} rounds, taking turns; two threads unless it says one.")
     for key in chosen.cases:
         run(key, chosen.rounds, chosen.quick, chosen.only)

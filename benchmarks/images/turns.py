@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from common.peers import PEERS, ROOT
 
-sys.path.insert(0, str(PEERS / "images" / "cv"))
+sys.path.insert(0, str(PEERS / "cv"))
 
 import corpus
 import cv2

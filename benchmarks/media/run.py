@@ -25,14 +25,6 @@ from common.turns import table, take_turns
 HERE = Path(__file__).resolve().parent
 FILES = ROOT / "build" / "bench-media"
 LEAST = 1.0  # seconds that a process measures
-REQUIREMENTS = {
-    "pyav": ["av"],
-    "torchcodec": ["--no-deps", "torchcodec==0.13.0"],
-    "decord": ["decord"],
-    "spdl": ["spdl==0.8.0"],
-    "soundfile": ["soundfile"],
-    "librosa": ["librosa"],
-}
 VIDEO = {
     "Penstock": ("penstock", ""),
     "torchcodec, exact": ("torchcodec", "torchcodec"),
@@ -122,7 +114,7 @@ def run(key: str, rounds: int) -> None:
         command = [sys.executable, str(HERE / "run.py"), "--one", key, function]
         command += [] if name in compared else ["--compare"]
         compared.add(name)
-        return spawn(command, str(PEERS / "media" / folder) if folder else "")
+        return spawn(command, str(PEERS / folder) if folder else "")
 
     turns, missing = take_turns(list(contenders), rounds, start)
     checks = {name: taken[0]["checked"] for name, taken in turns.items() if taken}
@@ -147,7 +139,7 @@ def main() -> None:
 
     files.make(FILES)
     if chosen.install_peers:
-        install("media", REQUIREMENTS)
+        install(folder for key in chosen.cases for _, folder in CASES[key][2].values())
     print(f"{machine()}. {chosen.rounds} rounds, taking turns.")
     for key in chosen.cases:
         run(key, chosen.rounds)
