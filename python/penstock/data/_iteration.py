@@ -72,7 +72,7 @@ class Iteration:
                     break
                 value, kept, number, errors, failure, valid, state = got
                 if errors:
-                    loader._judge(errors)
+                    loader._failures.judge(errors, loader.epoch, loader._tally)
                 if failure is not None:
                     raise_from_loop(failure)
                 if kept == 0 and loader.world > 1:

@@ -7,14 +7,15 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from penstock import _core
 from penstock.data import _describe, _stream
 from penstock.data._build import make_rows, names_after
 from penstock.data._checks import checked_seed, checked_threads, checked_whole
+from penstock.data._failures import Failures, OnError, SampleError, TooManyErrors
 from penstock.data._history import History
-from penstock.data._iteration import Iteration, raise_from_loop
+from penstock.data._iteration import Iteration
 from penstock.data._ledger import Ledger
 from penstock.data._listed import array_maker
 from penstock.data._output import converter
@@ -27,21 +28,6 @@ from penstock.data._token import Token
 from penstock.data.dataset import Dataset
 
 _LOG = logging.getLogger("penstock.data")
-_KEPT_ERRORS = 10_000
-
-
-class SampleError(NamedTuple):
-    """A sample that could not be delivered: what :meth:`Loader.errors` lists."""
-
-    epoch: int
-    position: int
-    sample: str
-    """What it is called: the file and the key in it."""
-    error: str
-
-
-class TooManyErrors(RuntimeError):
-    """More samples have failed than `max_errors` allows."""
 
 
 class Loader:
@@ -73,7 +59,7 @@ class Loader:
         memory: int | str = "1GB",
         prefetch: int = 2,
         seed: int = 0,
-        on_error: Literal["raise", "skip", "replace"] = "raise",
+        on_error: OnError = "raise",
         max_errors: int | None = None,
         epoch: int = 0,
         output: Literal["numpy", "torch", "jax", "dlpack"] = "numpy",
@@ -91,12 +77,12 @@ class Loader:
         self._prefetch = prefetch
         self._seed = checked_seed(seed)
         self._on_error = on_error
-        self._max_errors = max_errors
         self._batch = dataset._batch or Batch(1, False, "pad", False, "NHWC", "uint8", None, None)
         self._whole_batches = dataset._batch is not None
         self._rank = self._find_rank()
         # A sequential plan has no order, no leaves and no length of its own.
         self._sequential = dataset.sequential
+        self._failures = Failures(on_error, max_errors, self._sequential)
         self._leaves = [] if self._sequential else dataset._leaves()
         self._order = _core.Order.leaf(0, 0) if self._sequential else dataset._order()
         self._length = None if self._sequential else self._order.length
@@ -120,8 +106,6 @@ class Loader:
         self._place = threading.RLock()  # around what the token and the ledger say: for a moment
         self._position: int | None = 0  # of what the loop has not received yet; None: at the end
         self._start = 0  # of the epoch under way, or where the next one begins
-        self._error_count = 0
-        self._errors: list[SampleError] = []
         self._tally = Tally()  # of the iteration under way, or of the last one
         self._ledger = Ledger()
         # Weak: an iteration that nobody holds any more ends by itself, and at once.
@@ -248,7 +232,7 @@ class Loader:
         with self._place:
             self.epoch = token.epoch
             self._start = self._position = token.position
-            self._error_count = token.errors
+            self._failures.count = token.errors
             self._source_state = token.source
 
     def errors(self) -> list[SampleError]:
@@ -260,7 +244,7 @@ class Loader:
         >>> [batch["x"].tolist() for batch in loader], loader.errors()[0].position
         ([[2, 4]], 1)
         """
-        return list(self._errors)
+        return list(self._failures.listed)
 
     def ledger(self) -> Ledger:
         """Which positions were delivered; see :class:`Ledger`.
@@ -300,7 +284,7 @@ class Loader:
         return {
             "stages": stages,
             "memory": self._memory.stats(),
-            "errors": self._error_count,
+            "errors": self._failures.count,
         }
 
     def __str__(self) -> str:
@@ -342,12 +326,12 @@ class Loader:
         any, and the ledger and the errors too."""
         found = self.stats()["stages"]
         last, tally, history = self._last_stats, self._tally, self._history.copy()
-        ledger, count, errors = self.ledger(), self._error_count, self.errors()
+        ledger, failures = self.ledger(), self._failures.copy()
 
         def again() -> None:
             with self._place:
                 self._ledger = Ledger.merge([ledger])
-                self._error_count, self._errors = count, list(errors)
+                self._failures = failures.copy()
             if found:
                 self._last_stats, self._tally, self._history = last, tally, history.copy()
 
@@ -424,7 +408,7 @@ class Loader:
     def _token(self) -> Token:
         with self._place:
             epoch, position = self.epoch, self._position
-            errors, source = self._error_count, self._source_state
+            errors, source = self._failures.count, self._source_state
             over = self._at_end()
         if over or position is None:
             epoch, position = epoch + 1, 0
@@ -464,35 +448,6 @@ class Loader:
             stream=stream,
             report=_report,
         )
-
-    def _judge(self, errors: list[tuple[int, str, BaseException, bool, bool, bool]]) -> None:
-        """What becomes of samples that failed, in the order of positions."""
-        noted: list[SampleError] = []
-        for position, sample, error, is_io, filling, replaced in errors:
-            self._tally.failed += not filling
-            passed_over = replaced or (self._on_error == "skip" and not is_io)
-            if not passed_over or not isinstance(error, Exception):  # SystemExit and the like
-                if sample not in str(error):
-                    error.add_note(f"sample {sample}, position {position}")
-                if self._sequential and self._on_error == "replace":
-                    error.add_note(
-                        "a sequential plan has no other sample to replace it by; "
-                        'on_error="skip" leaves it out'
-                    )
-                raise_from_loop(error)
-            if filling:
-                continue
-            words = f"{type(error).__name__}: {error}"
-            noted.append(SampleError(self.epoch, position, sample, words))
-            count = self._error_count + len(noted)
-            if self._max_errors is not None and count > self._max_errors:
-                raise TooManyErrors(
-                    f"{count} samples have failed, max_errors is {self._max_errors}; "
-                    f"the last one: {sample}: {error}"
-                ) from error
-        # Only now: a batch that raises is not delivered, and comes again after a restart.
-        self._error_count += len(noted)
-        self._errors += noted[: _KEPT_ERRORS - len(self._errors)]
 
 
 def _report(stage: str, task: int, error: BaseException, item: Any) -> None:

@@ -87,7 +87,7 @@ def test_a_sample_that_failed_is_listed_once_with_how_often(tmp_path):
     assert table.count("<tr>") == 2  # the names of the columns, and this one
     assert "</td><td>7</td><td>0</td><td>9</td>" in table
     assert "more samples" not in table
-    loader._error_count = 12_000
+    loader._failures.count = 12_000
     loader.report(str(tmp_path / "report.html"))
     words = Page((tmp_path / "report.html").read_text()).words
     assert "Only 7 of 12,000 failures are known one by one." in words
@@ -96,7 +96,7 @@ def test_a_sample_that_failed_is_listed_once_with_how_often(tmp_path):
 def test_names_that_are_no_text_are_escaped(loader, tmp_path):
     for _ in loader:
         pass
-    loader._errors = [loader.errors()[0]._replace(sample="caf\udce9.jpg")]
+    loader._failures.listed = [loader.errors()[0]._replace(sample="caf\udce9.jpg")]
     loader.report(str(tmp_path / "report.html"))
     assert r"caf\xe9.jpg" in Page((tmp_path / "report.html").read_text()).words
 
