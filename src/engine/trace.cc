@@ -75,6 +75,8 @@ class Rings {
   }
 
   bool begin(std::size_t slices) {
+    // A forked child has one thread; whoever held the lock is not there to give it back.
+    if (process_ != process_number()) std::construct_at(&lock_);
     std::lock_guard hold(lock_);
     if (tracing()) return false;
     process_ = process_number();
@@ -90,7 +92,10 @@ class Rings {
   }
 
   std::unique_ptr<Recording> end() {
-    if (process_ != process_number()) return nullptr;
+    if (process_ != process_number()) {
+      recording_number.store(0);  // what a forked child has was recorded by its parent
+      return nullptr;
+    }
     std::lock_guard hold(lock_);
     if (recording_number.exchange(0) == 0) return nullptr;
     if (!slices_need_fences.load()) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);

@@ -20,9 +20,9 @@ namespace {
 
 // Arrows begin and end a little inside their slices, so that viewers know which ones are meant.
 constexpr std::int64_t kInsideNs = 500;
-// One end of an arrow.
+// One end of an arrow, inside its slice.
 struct End {
-  std::int64_t at;
+  std::int64_t at, begin, end;
   int lane;
 };
 
@@ -92,10 +92,12 @@ class File {
     slice.end = std::max(slice.end, slice.start);
     const std::int64_t inside = std::min(kInsideNs, (slice.end - slice.start) / 4);
     for (std::uint32_t i = 0; i < slice.in.count; ++i) {
-      arrows_[{slice.in.queue, slice.in.first + i}].to.push_back({slice.start + inside, lane});
+      arrows_[{slice.in.queue, slice.in.first + i}].to.push_back(
+          {slice.start + inside, slice.start, slice.end, lane});
     }
     for (std::uint32_t i = 0; i < slice.out.count; ++i) {
-      arrows_[{slice.out.queue, slice.out.first + i}].from.push_back({slice.end - inside, lane});
+      arrows_[{slice.out.queue, slice.out.first + i}].from.push_back(
+          {slice.end - inside, slice.start, slice.end, lane});
     }
     if (slice.kind == TraceSlice::Kind::outputs) return;
     std::fputs(",\n{\"ph\":\"X\",\"name\":", file_);
@@ -128,13 +130,17 @@ class File {
     std::fputc('}', file_);
   }
 
-  // From the one that sent it over those that worked on it to the last of them.
+  // From the one that sent it over those that worked on it to the last of them. Who waited for it
+  // began before it was sent: viewers drop arrows that go back in time.
   void draw(const Arrow& arrow) {
     if (arrow.from.empty() || arrow.to.empty()) return;
+    End from = arrow.from[0];
     std::vector<End> to = arrow.to;
+    for (End& one : to) one.at = std::max(one.at, std::min(from.at, one.end));
     std::sort(to.begin(), to.end(), [](const End& a, const End& b) { return a.at < b.at; });
+    from.at = std::max(from.begin, std::min(from.at, to[0].at));
     ++flows_;
-    point('s', arrow.from[0]);
+    point('s', from);
     for (std::size_t i = 0; i + 1 < to.size(); ++i) point('t', to[i]);
     point('f', to.back());
   }

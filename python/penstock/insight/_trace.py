@@ -50,10 +50,15 @@ class trace:
             raise ValueError(
                 f"trace: one is being recorded already, for {_recording._path}; stop it first"
             )
-        with open(self._path, "ab"):  # now, and not after hours of work
-            pass
+        self._path = os.path.abspath(self._path)  # wherever the program goes meanwhile
         _core.drop_trace()  # one of a process that this one was forked from
         _core.start_trace(self._slices)
+        try:
+            with open(self._path, "ab"):  # now, and not after hours of work
+                pass
+        except OSError:
+            _core.drop_trace()
+            raise
         self._process = os.getpid()
         _recording = self
         return self

@@ -58,6 +58,8 @@ class Trace:
         joined = []
         for points in flows.values():
             assert [one["ph"] for one in points] == ["s", *"t" * (len(points) - 2), "f"]
+            times = [one["ts"] for one in points]
+            assert times == sorted(times)  # viewers drop arrows that go back in time
             joined.append([self.slice_at(one) for one in points])
         return joined
 
@@ -332,3 +334,37 @@ def test_a_forked_child_leaves_the_trace_alone(tmp_path):
             os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
     assert not (tmp_path / "child.json").exists()
+
+
+def test_a_forked_child_may_record_a_trace_of_its_own(tmp_path):
+    with trace(tmp_path / "trace.json"):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with trace(tmp_path / "child.json"):
+                    for _ in ps.from_list(range(20)).batch(2).loader(threads=1):
+                        pass
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        run(PipelineBuilder().add_source(range(3)).pipe(str, name="own").add_sink(2).build())
+    assert len(Trace(tmp_path / "child.json").named("get_item")) >= 10
+    assert len(Trace(tmp_path / "trace.json").named("own")) == 3
+
+
+def test_the_file_goes_where_the_path_meant_when_the_trace_began(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with trace("trace.json"):
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        run(PipelineBuilder().add_source(range(3)).pipe(str, name="own").add_sink(2).build())
+    assert len(Trace(tmp_path / "trace.json").named("own")) == 3
+    assert not (tmp_path / "elsewhere" / "trace.json").exists()
+
+
+def test_too_many_slices_leave_no_file(tmp_path):
+    with pytest.raises(ValueError, match="slices"):
+        trace(tmp_path / "trace.json", slices=1 << 40).start()
+    assert not (tmp_path / "trace.json").exists()
