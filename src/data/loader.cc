@@ -75,16 +75,27 @@ std::uint64_t bytes_of(const Batch& batch) {
 }
 
 using RowFunction = std::function<void(Batch&, std::size_t)>;
+using RowsDone = std::function<void(std::size_t)>;
+
+// What is told of the rows that the stage at this place is through with.
+RowsDone count_rows(const RunOptions& options, std::size_t place) {
+  if (!options.traffic) return [](std::size_t) {};
+  Traffic::Rows& rows = options.traffic->rows.emplace_back(place);
+  return [traffic = options.traffic, &rows](std::size_t done) {
+    rows.done.fetch_add(done, std::memory_order_relaxed);
+  };
+}
 
 void add_row_stage(PipelineBuilder& builder, std::string name, int concurrency,
-                   std::shared_ptr<Lane> lane, RowFunction work) {
+                   std::shared_ptr<Lane> lane, RowFunction work, RowsDone done) {
   builder.pipe(std::move(name),
-               [work = std::move(work)](Context& ctx) {
+               [work = std::move(work), done = std::move(done)](Context& ctx) {
                  SomeRows* some = ctx.item().get<SomeRows>();
                  for (std::uint32_t i = 0; i < some->count; ++i) {
                    if (ctx.stopping()) return Step::done;
                    work(*some->batch, some->first + i);
                  }
+                 done(some->count);
                  ctx.emit(std::move(ctx.item()));
                  return Step::done;
                },
@@ -115,6 +126,7 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
                    };
                  },
                  {.queue_size = 4 + 2 * most});
+  std::size_t place = 3;  // behind `admit`, `read` and these
   const std::size_t last = plan.segments.size();
   for (std::size_t i = 0; i < last; ++i) {
     const Segment& segment = plan.segments[i];
@@ -122,7 +134,8 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
       const std::string name = words("", {segment.steps});
       add_row_stage(builder, name.empty() ? "steps " + std::to_string(i) : name,
                     std::max(1, options.threads), {},
-                    [rows, i](Batch& batch, std::size_t row) { rows->steps(batch, row, i); });
+                    [rows, i](Batch& batch, std::size_t row) { rows->steps(batch, row, i); },
+                    count_rows(options, place++));
     }
     if (!segment.call) continue;
     // Calls that follow one another, and may run as often at once, are one stage.
@@ -135,12 +148,14 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
     add_row_stage(builder, std::move(name), segment.concurrency, options.calls,
                   [rows, i, end](Batch& batch, std::size_t row) {
                     for (std::size_t k = i; k < end; ++k) rows->call(batch, row, k);
-                  });
+                  },
+                  count_rows(options, place++));
     i = end - 1;
   }
   if (plan.replace) {
     add_row_stage(builder, "replace", 1, options.calls,
-                  [rows](Batch& batch, std::size_t row) { rows->replace(batch, row); });
+                  [rows](Batch& batch, std::size_t row) { rows->replace(batch, row); },
+                  count_rows(options, place++));
   }
   // Rows come in order: the last one of a batch is the last to arrive.
   builder.pipe("gather",
@@ -170,9 +185,11 @@ void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& option
   builder.fill<BatchPtr>(
       name_of_reading(*plan, static_cast<bool>(options.stream)),
       [together](const BatchPtr& batch) { return (batch->work.size() + together - 1) / together; },
-      [rows, together](BatchPtr& batch, std::size_t part) -> Status {
+      [rows, together, done = count_rows(options, 1)](BatchPtr& batch, std::size_t part) -> Status {
         const std::size_t first = part * together;
-        rows->read(*batch, first, std::min(first + together, batch->work.size()));
+        const std::size_t last = std::min(first + together, batch->work.size());
+        rows->read(*batch, first, last);
+        done(last - first);
         return {};
       },
       {.queue_size = 1, .consumer_helps = in_memory});
@@ -220,6 +237,16 @@ void add_traffic(PipelineStats& stats, const Traffic& traffic) {
   const auto collate = std::find_if(stats.stages.rbegin(), stats.stages.rend(),
                                     [](const StageStats& one) { return one.name == kCollate; });
   if (collate != stats.stages.rend()) collate->bytes = traffic.made;
+  for (const Traffic::Rows& rows : traffic.rows) {
+    StageStats& stage = stats.stages[rows.stage];
+    const std::uint64_t done = rows.done.load(std::memory_order_relaxed);
+    if (stage.tasks == 0 || done <= stage.tasks) continue;
+    const double share = static_cast<double>(stage.tasks) / static_cast<double>(done);
+    stage.tasks = done;
+    stage.mean_seconds *= share;
+    stage.p50_seconds *= share;
+    stage.p99_seconds *= share;
+  }
 }
 
 }  // namespace penstock::data

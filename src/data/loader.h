@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 
@@ -48,9 +49,16 @@ class MemoryWait {
   std::atomic<std::int64_t> total_{0}, since_{0};
 };
 
-// Bytes of the batches that are finished. Written by `collate`, read by any thread.
+// What went through the stages of a run. Read by any thread.
 struct Traffic {
-  std::atomic<std::uint64_t> read{0}, made{0};  // encoded records; columns
+  // Rows that a stage is through with. It may take several as one task.
+  struct Rows {
+    explicit Rows(std::size_t place) : stage(place) {}
+    const std::size_t stage;  // its place in the flow
+    std::atomic<std::uint64_t> done{0};
+  };
+  std::atomic<std::uint64_t> read{0}, made{0};  // bytes of finished batches: encoded; columns
+  std::deque<Rows> rows;  // by add_stages: whose tasks are rows
 };
 
 struct RunOptions {
@@ -74,7 +82,8 @@ struct RunOptions {
 // Adds all stages, the sink included. Items are BatchPtr.
 void add_stages(PipelineBuilder& builder, PlanPtr plan, const RunOptions& options);
 
-// Writes the traffic of such a run into the statistics of its stages.
+// Writes the traffic of such a run into the statistics of its stages: bytes, and what was measured
+// of tasks as that of rows.
 void add_traffic(PipelineStats& stats, const Traffic& traffic);
 
 }  // namespace penstock::data

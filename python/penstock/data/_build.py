@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,7 @@ def open_leaf(leaf: Leaf) -> _core.Leaf:
 
 
 def cached_leaf(source: Cached, opened: _core.Leaf) -> _core.Leaf:
-    plan = RowPlan(_core.RowPlan(), EventLoop(), {})
+    plan = RowPlan(_core.RowPlan(), EventLoop(), {}, {})
     for step in source.steps:
         _add(plan, step, _Ordinal(0), 0, None, None, None)
     return opened.cached(plan.native, source.limit)
@@ -198,6 +199,8 @@ class RowPlan:
     loop: EventLoop
     images: dict[str, tuple[int, str, str, list[float], list[float]]]
     """How images that reach the batch as arrays are to lie in it."""
+    executors: dict[str, Executor]
+    """Of maps that have one, by their names."""
 
 
 def make_rows(
@@ -209,7 +212,7 @@ def make_rows(
     batch: Batch | None,
 ) -> RowPlan:
     """`batch`: images go straight into it where they can; None: rows stand alone."""
-    plan = RowPlan(_core.RowPlan(), EventLoop(), {})
+    plan = RowPlan(_core.RowPlan(), EventLoop(), {}, {})
     ordinal = _Ordinal(0)
     for number, leaf in enumerate(leaves(node)):
         plan.native.leaf = number
@@ -371,4 +374,6 @@ def _add(
         number = ordinal.take() if draws else 0
         call = Call(step, seed, number, plan.loop)
         concurrency = call.concurrency or default_concurrency(threads)
+        if isinstance(step, Map) and step.executor is not None:
+            plan.executors[call.name] = step.executor
         native.call(_then(call.function, lists), call.name, concurrency, call.with_row)

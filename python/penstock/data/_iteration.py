@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock import _core
 from penstock.data._output import first_row
+from penstock.data._tally import Measured
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Executor
+
     from penstock.data.loader import Loader
+    from penstock.pipeline._executors import Executors
 
 _LOG = logging.getLogger("penstock.data")
 _running: weakref.WeakSet[Iteration] = weakref.WeakSet()
@@ -34,6 +39,16 @@ def in_words(error: BaseException) -> str:
     return "; ".join([said, *getattr(error, "__notes__", [])])
 
 
+def _watched(executors: Mapping[str, Executor]) -> Executors | None:
+    if not executors:
+        return None
+    from penstock.pipeline._executors import Executors  # not before it is needed: it is large
+
+    found = Executors(executors)
+    found.begin()
+    return found
+
+
 class Iteration:
     """One pass over an epoch, or over the rest of it. Threads may share one: each batch goes to
     one of them."""
@@ -48,6 +63,7 @@ class Iteration:
         self._ended: str | None = None
         self._warned = False
         self._taking = threading.RLock()  # batches are counted in their order
+        self._executors = _watched(loader._rows.executors)
         self.run: _core.DataRun | None = loader._start_run(start, state)
         _running.add(self)
 
@@ -105,11 +121,23 @@ class Iteration:
         run, self.run = self.run, None
         if run is None:
             return
+        if self._executors is not None:
+            self._executors.end()
         stuck = run.stop(1.0)
-        self._loader._last_stats = run.stats()
+        self._loader._last_stats = self.measured(run)
         if stuck is not None:
             _LOG.warning("a loader was stopped while a call was running: %s", stuck)
         self._loader._rows.loop.close()
+
+    def measured(self, run: _core.DataRun) -> Measured:
+        """What its stages have measured so far."""
+        records = run.stats()
+        names = [record.get("name", "sink") for record in records]
+        own = self._executors
+        if own is None:
+            return Measured(records, names)
+        workers = {name: own.fewest(name.split(", ")) for name in names}
+        return Measured(records, names, workers, own.used())
 
     def _exhausted(self) -> None:
         loader = self._loader

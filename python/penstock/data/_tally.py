@@ -1,12 +1,21 @@
-"""What became of the samples of one iteration, as the loop sees it."""
+"""What is known of one iteration: what its stages measured, and what the loop saw."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from penstock.pipeline import StageStats
+
+
+class Measured(NamedTuple):
+    """What the stages of one iteration measured; see `penstock.pipeline._stats.from_engine`."""
+
+    records: list[dict[str, Any]]
+    names: list[str]
+    workers: dict[str, int | None] | None = None
+    children: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from penstock.data._plan import Batch, PlanError, fix_of, is_python
 from penstock.data._ranks import Rank, from_environment
 from penstock.data._rows import is_async, name_of
 from penstock.data._sizes import parse_bytes
-from penstock.data._tally import Tally
+from penstock.data._tally import Measured, Tally
 from penstock.data._token import Token
 from penstock.data.dataset import Dataset
 
@@ -110,7 +110,7 @@ class Loader:
         self._ledger = Ledger()
         # Weak: an iteration that nobody holds any more ends by itself, and at once.
         self._iteration: weakref.ref[Iteration] | None = None
-        self._last_stats: list[dict[str, Any]] = []
+        self._last_stats: Measured | None = None
         self._history = History()
         self._closed = False
         self._process = os.getpid()
@@ -274,11 +274,9 @@ class Loader:
 
         iteration = self._iteration() if self._iteration is not None else None
         run = iteration.run if iteration is not None else None
-        if run is not None and os.getpid() == self._process:
-            self._last_stats = run.stats()
-        records = self._last_stats
-        names = [record.get("name", "sink") for record in records]
-        stages = from_engine(records, names) if records else []
+        if iteration is not None and run is not None and os.getpid() == self._process:
+            self._last_stats = iteration.measured(run)
+        stages = [] if self._last_stats is None else from_engine(*self._last_stats)
         if stages:
             stages[-1] = self._tally.into(stages[-1])
         return {

@@ -15,12 +15,13 @@ The rule, in the order in which it is applied:
    wait for it longer than they work, and do not use it up themselves: the GIL, which the consumer
    or another thread has. Several Python calls may run; they use one core all the time, or wait for
    one another's GIL and not only for a core that others have; and they want by far not as many
-   cores as there are calls: the GIL. All cores are wanted, by our work or that of others: CPU.
+   cores as there are calls: the GIL. One call may run, uses one core all the time, and others wait
+   for its GIL: the GIL, too. All cores are wanted, by our work or that of others: CPU.
    Native workers that are busy and use little CPU wait for reads, and so do all if nobody is at
    work: disk. A source is asked for one item after the other. Otherwise, a stage that does as much
-   at a time as it may: concurrency; one that does less although it has input and room lacks
-   threads, which is concurrency, too. One that does less and is idle itself: unknown, nothing clear
-   holds it back.
+   at a time as it may, or as its executor does: concurrency; one that does less although it has
+   input and room lacks threads, which is concurrency, too. One that does less and is idle itself:
+   unknown, nothing clear holds it back.
 """
 
 from __future__ import annotations
@@ -219,13 +220,16 @@ def _why(
             "More threads do not help. Use native ops in the loader, or let the loop let go of the "
             "GIL: what runs in NumPy or PyTorch does.",
         )
-    if slowest.python and slowest.concurrency > 1 and _for_gil(slowest, sink, gil_wait, cores):
+    if slowest.python and _for_gil(slowest, sink, gil_wait, cores):
+        calls = f"{slowest.concurrency} calls may run, but"
+        if slowest.concurrency == 1:
+            calls = "others waited for it, and"
         return Bottleneck(
             "gil",
             name,
             wait,
-            f"{about} {name} is held back by the GIL: {slowest.concurrency} calls may run, "
-            f"but all Python calls together use {python_cores:.1f} cores.",
+            f"{about} {name} is held back by the GIL: {calls} all Python calls together use "
+            f"{python_cores:.1f} cores.",
             "More threads do not help. Use a native op, a function that lets go of the GIL, or a "
             "process pool as the stage's executor.",
         )
@@ -274,23 +278,40 @@ def _why(
     if resting:
         reason = f"{about} {name} is at work all the time but uses little CPU: it waits for reads."
         return _reads(name, wait, reason)
-    return _at_a_time(slowest, stages, sink, wait, about)
+    return _at_a_time(slowest, stages, sink, wait, about, cores)
 
 
 def _at_a_time(
-    slowest: StageStats, stages: Sequence[StageStats], sink: StageStats, wait: float, about: str
+    slowest: StageStats,
+    stages: Sequence[StageStats],
+    sink: StageStats,
+    wait: float,
+    about: str,
+    cores: int,
 ) -> Bottleneck:
     """Neither the GIL nor the CPU nor reads: is it what a stage may do at a time, or threads?"""
     name, allowed = slowest.name, slowest.concurrency
     of_allowed = f"{slowest.at_work:.1f} of {allowed} allowed at a time"
     each = f"{slowest.mean * 1e3:.3g} ms an item, {of_allowed}"
+    workers = slowest.workers
+    if workers is not None and workers < allowed and slowest.at_work >= _ALL_ALLOWED * workers:
+        return Bottleneck(
+            "concurrency",
+            name,
+            wait,
+            f"{about} {name} is the slowest stage: {allowed} calls may run at a time, but its "
+            f"executor makes {workers}; the machine has idle cores.",
+            f"Give the executor more workers than {workers} (max_workers); more concurrency alone "
+            "changes nothing.",
+        )
     if slowest.at_work >= _ALL_ALLOWED * allowed:
+        busy = slowest.python and sink.python_cpu > _FULL * _given(sink, cores)
         return Bottleneck(
             "concurrency",
             name,
             wait,
             f"{about} {name} is the slowest stage: {each}; the machine has idle cores.",
-            _more(slowest, of_loader=sink.samples > 0),
+            _more(slowest, of_loader=sink.samples > 0, busy=busy),
         )
     idle = (slowest.waiting + slowest.blocked) / sink.elapsed
     calls = sum(one.at_work for one in stages if one.python)
@@ -315,12 +336,26 @@ def _at_a_time(
     )
 
 
-def _more(slowest: StageStats, of_loader: bool) -> str:
-    if of_loader and not slowest.python:
-        return f"Give the loader more threads than {slowest.concurrency} (threads=)."
-    words = f"Give it more concurrency than {slowest.concurrency}"
-    if slowest.python and not of_loader:
+def _more(slowest: StageStats, of_loader: bool, busy: bool) -> str:
+    """What helps a stage that does as much at a time as it may. `busy`: its calls use the CPU."""
+    most = slowest.concurrency
+    if of_loader and slowest.name == "batch":
+        return (
+            "Batches are mapped one after the other: do the work on samples (map before batch), "
+            "where it may run several times at once, or make it cheaper."
+        )
+    if of_loader and (not slowest.python or slowest.name == "fetch"):
+        return f"Give the loader more threads than {most} (threads=)."
+    words = f"Give it more concurrency than {most}"
+    if slowest.workers is not None:
+        words += ", and its executor as many workers (max_workers)"
+    elif slowest.python and not of_loader:
         words += ", and the pipeline as many threads (num_threads) unless it is async"
+    if busy and slowest.workers is None:
+        words += (
+            "; that helps if it lets go of the GIL, as NumPy does. Pure Python needs a native op "
+            "or a process pool as its executor"
+        )
     return f"{words}."
 
 
@@ -352,5 +387,8 @@ def _for_gil(slowest: StageStats, sink: StageStats, gil_wait: float, cores: int)
     one_core = cpu > _FULL * elapsed or (waits and cpu + delay > _FULL * elapsed)
     # Calls that wait for the GIL and then for a core want only one core together, unless they use
     # more.
-    wanted = cpu if waits and cpu < _MORE_THAN_ONE * elapsed else cpu + delay
+    only_one = waits and cpu < _MORE_THAN_ONE * elapsed
+    if slowest.concurrency == 1:
+        return one_core and only_one
+    wanted = cpu if only_one else cpu + delay
     return one_core and wanted < _HELD_BACK * slowest.concurrency * elapsed

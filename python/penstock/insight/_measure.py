@@ -9,7 +9,6 @@ filled its queues again and is quiet.
 from __future__ import annotations
 
 import itertools
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.insight._spread import off_by
+from penstock.pipeline._usage import children_cpu
 
 _MOST_TAKEN = 256  # batches that are taken out of a loader's queues, at most, over all phases
 _LONGEST = 10  # times as many phases as asked for, if they do not suffice
@@ -196,22 +196,7 @@ def _run(
 
 def all_cpu_seconds() -> float:
     """CPU time of this process and of its children, also of those that run."""
-    mine = time.process_time()
-    own = os.getpid()
-    try:
-        with open(f"/proc/self/task/{own}/children") as file:
-            children = file.read().split()
-    except OSError:
-        return mine
-    tick = os.sysconf("SC_CLK_TCK")
-    for child in children:
-        try:
-            with open(f"/proc/{child}/stat") as file:
-                words = file.read().rpartition(")")[2].split()
-        except OSError:
-            continue
-        mine += (int(words[11]) + int(words[12])) / tick
-    return mine
+    return time.process_time() + children_cpu()
 
 
 def _usual(step: Callable[[Any], Any], kept: list[Any]) -> float:

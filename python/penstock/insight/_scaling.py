@@ -91,7 +91,9 @@ def _why(rates: dict[int, float], tried: Sequence[int], best: int, cores: int) -
     if len(tried) == 1:
         return "It runs one at a time."
     if best == tried[-1]:
-        return "It still gains from more at a time: it waits for something else than the CPU."
+        if gain > 1.2 * cores:
+            return "It still gains from more at a time: it waits for something else than the CPU."
+        return f"It still gains from more at a time: {gain:.1f} times so far, on {cores} cores."
     if best == tried[0]:
         worse = rates[tried[-1]] < 0.8 * rates[best]
         return (

@@ -22,6 +22,17 @@ def runs_elsewhere(executor: Executor) -> bool:
     return bool(getattr(executor, "runs_elsewhere", isinstance(executor, ProcessPoolExecutor)))
 
 
+def workers_of(executor: Any) -> int | None:
+    """How many calls an executor makes at once, where it says."""
+    while executor is not None:
+        most = getattr(executor, "_max_workers", None)
+        if isinstance(most, int):
+            return most
+        inner = (getattr(executor, name, None) for name in ("_owner", "_workers", "_threads"))
+        executor = next((one for one in inner if one is not None), None)
+    return None
+
+
 def is_generator(op: Any) -> bool:
     return any_of(op, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 

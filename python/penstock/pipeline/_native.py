@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from penstock.pipeline import _stats
+from penstock.pipeline._executors import Executors
 from penstock.pipeline._failure import PipelineFailure, describe_item
 from penstock.pipeline._run import Got
 
@@ -26,22 +28,29 @@ class NativeRun:
     :class:`penstock.pipeline._run.Run`."""
 
     def __init__(
-        self, engine: Engine, loop: Loop, names: Sequence[str], limits: Sequence[Any]
+        self,
+        engine: Engine,
+        loop: Loop,
+        names: Sequence[str],
+        limits: Sequence[Any],
+        executors: Mapping[str, Executor],
     ) -> None:
         self._engine = engine
         self._loop = loop
         self._names = list(names)
         self._limits = list(limits)  # of failures, by stage: (limit, over the whole pipeline)
-
+        self._executors = Executors(executors)
         self._process = os.getpid()
 
     def start(self) -> None:
+        self._executors.begin()
         self._engine.start()
         self._loop.start()
 
     def stop(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         self._engine.request_stop()
+        self._executors.end()
         self._loop.stop(timeout)
         abandoned = self._engine.stop(max(0.0, deadline - time.monotonic()))
         if abandoned is not None:
@@ -69,7 +78,8 @@ class NativeRun:
             self._loop.stop(_END_TIMEOUT)
 
     def stats(self) -> list[_stats.StageStats]:
-        return _stats.from_engine(self._engine.stats(), self._names)
+        own = self._executors
+        return _stats.from_engine(self._engine.stats(), self._names, own.workers, own.used())
 
     def failure(self) -> PipelineFailure | None:
         errors = [self._explain(*failure) for failure in self._engine.fatal_failures()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from fractions import Fraction
 from typing import Any
 
@@ -79,6 +80,7 @@ class _Build:
         self._ids = itertools.count(first_id)
         self._hooks = hooks
         self._names: list[str] = []
+        self._executors: dict[str, Executor] = {}  # of stages, by name
         self._limits: list[tuple[_Limit, bool]] = []
         self._after_native = False
         self._ends: list[tuple[int, int]] = []  # outputs that the next stage reads: (stage, port)
@@ -94,7 +96,8 @@ class _Build:
             )
         self._engine.sink(config.sink.buffer_size)
         engine = self._engine.build(self._limit, _report_to_log)
-        return NativeRun(engine, self._loop, [*self._names, str(sink)], self._limits)
+        names = [*self._names, str(sink)]
+        return NativeRun(engine, self._loop, names, self._limits, self._executors)
 
     def _info(self, name: str, concurrency: int | None = None) -> StageInfo:
         many = concurrency if concurrency is not None and concurrency > 1 else None
@@ -207,6 +210,8 @@ class _Build:
 
     def _add_pipe(self, config: PipeConfig, name: str, after_native: bool) -> None:
         op, executor = _op_of(config), config._args.executor
+        if executor is not None:
+            self._executors[name] = executor
         limit = _limit(config._max_failures)
         how = config._args.concurrency, config._type is _PipeType.OrderedPipe, limit
         if isinstance(op, NativeOp):
@@ -230,7 +235,10 @@ class _Build:
             self._on_loop(name, "one", _loop.call_async(function), (), *how)
 
     def _add_hooked_pipe(self, config: PipeConfig, name: str, hooks: Sequence[TaskHook]) -> None:
-        op, executor = _op_of(config), config._args.executor or self._callers(name)
+        op, executor = _op_of(config), config._args.executor
+        if executor is not None:
+            self._executors[name] = executor
+        executor = executor or self._callers(name)
         limit = _limit(config._max_failures)
         ordered = config._type is _PipeType.OrderedPipe
         how = config._args.concurrency, ordered, limit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +49,9 @@ class StageStats:
     """Time spent waiting for the GIL before its tasks; for the sink: with an item at hand."""
     python: bool = False
     """Its tasks call Python."""
+    workers: int | None = None
+    """Calls that the stage's own executor makes at once, where it says. The time of a task is then
+    also what it waited for one of them."""
     elapsed: float = 0.0
     readiness: float | None = None
     """For the sink: the share of requests that found an item waiting."""
@@ -57,11 +60,11 @@ class StageStats:
     python_delay: float = 0.0
     """For the sink: time in which these threads could have run but had no core."""
     native_delay: float = 0.0
-    """For the sink: the same of native workers."""
+    """For the sink: the same of native workers, and of executors' processes."""
     stolen: float = 0.0
     """For the sink: time that the host took from the cores of this virtual machine, of each."""
     process_cpu: float = 0.0
-    """For the sink: CPU time of the whole process, since the start."""
+    """For the sink: CPU time of the whole process, since the start, and of executors' processes."""
     memory_wait: float = 0.0
     """For the sink of a loader: time in which no batch could be begun for want of memory."""
     failure: str = ""
@@ -92,12 +95,22 @@ class StageStats:
         return replace(self, items_out=requests, waiting=wait, blocked=0.0, readiness=readiness)
 
 
-def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[StageStats]:
-    """The engine's records under the stages' names, the sink last."""
+def from_engine(
+    records: list[dict[str, Any]],
+    names: Sequence[str],
+    workers: Mapping[str, int | None] | None = None,
+    children: tuple[float, float] = (0.0, 0.0),
+) -> list[StageStats]:
+    """The engine's records under the stages' names, the sink last.
+
+    Args:
+        workers: Of executors, by the name of their stage.
+        children: Of processes that executors have: CPU time, and time without a core.
+    """
     *stages, sink = records
-    elapsed = sink["seconds"]
+    elapsed, workers = sink["seconds"], workers or {}
     stats = [
-        StageStats(**{**record, "name": name, "elapsed": elapsed})
+        StageStats(**{**record, "name": name, "elapsed": elapsed, "workers": workers.get(name)})
         for record, name in zip(stages, names, strict=False)
     ]
     last = stages[-1]
@@ -115,10 +128,10 @@ def from_engine(records: list[dict[str, Any]], names: Sequence[str]) -> list[Sta
             readiness=sink["readiness"],
             python_cpu=sink["python_cpu"],
             python_delay=sink["python_delay"],
-            native_delay=sink["native_delay"],
+            native_delay=sink["native_delay"] + children[1],
             stolen=sink["stolen"],
             gil_wait=sink["gil_wait"],
-            process_cpu=sink["process_cpu"],
+            process_cpu=sink["process_cpu"] + children[0],
             memory_wait=sink["memory_wait"],
         )
     )

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import tarfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from io import BytesIO
 
@@ -140,6 +141,83 @@ def test_two_calls_that_wait_for_one_another_want_one_core():
     stages = [stage("src", 0.1, blocked=9.8), stage("op", 12.0, concurrency=2)]
     times = {"python_cpu": 5.3, "process_cpu": 5.4, "python_delay": 10.3, "gil_wait": 12.7}
     assert bottleneck([*stages, sink(9.0, **times)], cores=2).kind == "gil"
+
+
+def test_one_call_at_a_time_that_keeps_the_gil():
+    # As measured: pure Python of 6 ms; two such stages; hashing, which lets go of it.
+    src = replace(stage("src", 0.1, blocked=9.8), gil_wait=5.0)
+    times = {"python_cpu": 9.9, "process_cpu": 10.0}
+    found = bottleneck([src, stage("op", 9.9), sink(9.0, gil_wait=6.4, **times)], cores=4)
+    assert (found.kind, found.stage) == ("gil", "op")
+    assert "others waited for it" in found.reason
+    assert "More threads do not help" in found.advice
+    both = [src, stage("one", 5.7, waiting=4.0), stage("two", 7.1, waiting=2.5)]
+    found = bottleneck([*both, sink(9.0, gil_wait=2.7, **times)], cores=4)
+    assert (found.kind, found.stage) == ("gil", "two")
+    hashing = [stage("src", 0.1, blocked=9.8), stage("hash", 9.9)]
+    found = bottleneck([*hashing, sink(9.0, **times)], cores=4)
+    assert (found.kind, found.stage) == ("concurrency", "hash")
+    assert "if it lets go of the GIL" in found.advice
+
+
+def test_an_executor_that_makes_fewer_calls_than_the_stage_may():
+    stages = [stage("src", 0.1, blocked=9.8), replace(stage("op", 78.0, 8), workers=2)]
+    found = bottleneck([*stages, sink(9.0)], cores=16)
+    assert (found.kind, found.stage) == ("concurrency", "op")
+    assert "8 calls may run at a time, but its executor makes 2" in found.reason
+    assert "more workers than 2 (max_workers)" in found.advice
+    same = [stages[0], replace(stages[1], task_seconds=19.0, concurrency=2)]
+    found = bottleneck([*same, sink(9.0)], cores=16)
+    assert found.advice == (
+        "Give it more concurrency than 2, and its executor as many workers (max_workers)."
+    )
+
+
+def test_what_a_loader_is_told_can_be_done():
+    of_loader = sink(9.0, samples=100)
+    for label, words in (
+        ("batch", "do the work on samples (map before batch)"),
+        ("fetch", "more threads than 1 (threads=)"),
+        ("fetch, map f", "more concurrency than 1"),
+    ):
+        stages = [stage("admit", 0.1, blocked=9.8, python=False), stage(label, 9.9)]
+        found = bottleneck([*stages, of_loader], cores=16)
+        assert (found.kind, found.stage) == ("concurrency", label)
+        assert words in found.advice
+
+
+def test_processes_of_executors_count():
+    with ProcessPoolExecutor(2) as pool:
+        builder = PipelineBuilder().add_source(range(12)).pipe(spin, executor=pool, concurrency=2)
+        pipeline = builder.add_sink(1).build(num_threads=1)
+        with pipeline.auto_stop():
+            assert len(list(pipeline)) == 12
+        _, op, last = pipeline.stats()
+        assert op.workers == 2
+        assert last.process_cpu > 12 * 0.03  # seconds of theirs
+        loader = ps.from_list(range(12)).map(spin, executor=pool, concurrency=4).batch(4).loader()
+        assert len(list(loader)) == 3
+        stages = loader.stats()["stages"]
+        assert [one.workers for one in stages if "spin" in one.name] == [2]
+        assert stages[-1].process_cpu > 12 * 0.03
+
+
+def spin(x):
+    end = time.process_time() + 0.04
+    while time.process_time() < end:
+        pass
+    return x
+
+
+def test_tasks_of_a_loader_are_samples():
+    plan = ps.from_list(range(100)).map(lambda x: time.sleep(0.002) or x).batch(8)
+    loader = plan.loader(threads=1)
+    assert len(list(loader)) == 13
+    (op,) = [one for one in loader.stats()["stages"] if "lambda" in one.name]
+    assert op.tasks == 100
+    assert op.mean == pytest.approx(op.task_seconds / 100)
+    assert op.mean >= 0.002
+    assert op.p50 < 0.9 * op.task_seconds / op.items_in  # samples travel several together
 
 
 def test_what_the_host_took_from_the_cores_does_not_change_the_answer():
