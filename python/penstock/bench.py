@@ -1,7 +1,7 @@
 """``penstock bench``: what this machine does with images, records and Python calls, in seconds.
 
 Without a dataset it packs the demo's photographs into shards and measures on these; with one it
-measures how fast that is read and, if it holds images, decoded and batched.
+measures how fast that is read and, if it holds encoded images, decoded and batched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``penstock doctor``: what this machine and this build can do, and what would bite.
 
-With a dataset it also measures: a few seconds of reading, and of decoding if it holds images; what
-failed, and the verdict.
+With a dataset it also measures: a few seconds of reading, and of decoding if it holds encoded
+images; what failed, and the verdict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import penstock
-from penstock import _core, _machine
+from penstock import _core, _machine, io
 from penstock._trial import BATCH, trial
 from penstock.data import _fields
 from penstock.data.dataset import Dataset
@@ -193,7 +193,7 @@ def _measure(source: str) -> dict[str, Any]:
 
 
 def _plan(data: Dataset) -> tuple[str, Callable[[Dataset], Dataset]]:
-    """What is measured: images are decoded, as in the demo; all else is read."""
+    """What is measured: encoded images are decoded, as in the demo; all else is read."""
     order = "in order" if data.sequential else "in shuffled order"
     try:
         field = image_field(data)
@@ -212,15 +212,41 @@ def images(data: Dataset, field: str, size: tuple[int, int]) -> Dataset:
 
 def fields_of(data: Dataset) -> list[str]:
     """Of what is read from front to back: those of the first sample."""
+    return list(_first(data)) if data.sequential else data.fields
+
+
+def _first(data: Dataset) -> dict[str, Any]:
     if not data.sequential:
-        return data.fields
+        return data[0]
     with data.loader() as loader:
-        return list(next(iter(loader), {}))
+        return next(iter(loader), {})
 
 
 def image_field(data: Dataset) -> str:
-    """The field that holds an image by its name. PlanError if there is none."""
-    return _fields.field_of("image", fields_of(data))
+    """The field that holds an encoded image, by its name and by its first value. PlanError if there
+    is none."""
+    field = _fields.field_of("image", fields_of(data))
+    try:
+        value = _first(data).get(field)
+    except Exception:  # the first sample cannot be read: its name has to do
+        return field
+    if not _may_be_image(field, value):
+        raise penstock.PlanError(f"field '{field}' holds no encoded images")
+    return field
+
+
+def _may_be_image(field: str, value: Any) -> bool:
+    """Numbers and texts are none. Bytes are, if the name says so, even broken ones; "data" says
+    nothing, so these have to look like one."""
+    if not isinstance(value, bytes | memoryview):
+        return value is None
+    try:
+        io.image_info(value)
+    except NotImplementedError:  # of no known format
+        return field != "data"
+    except ValueError:  # damaged
+        pass
+    return True
 
 
 def shuffled(data: Dataset, seed: int) -> Dataset:

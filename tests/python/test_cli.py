@@ -1,10 +1,12 @@
 """The command `penstock`."""
 
+import html
 import json
 import re
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -59,8 +61,13 @@ def test_demo_takes_a_folder_of_images(tmp_path: Path, capsys: pytest.CaptureFix
         (tmp_path / "data" / "abc"[i % 3] / f"{i}.png").write_bytes(picture)
     page = tmp_path / "page.html"
     assert main(["demo", str(tmp_path / "data"), "--report", str(page)]) == 0
-    assert "70 samples with" in capsys.readouterr().out
-    assert page.exists()
+    said = " ".join(capsys.readouterr().out.split())
+    assert "70 samples with" in said
+    # What was said of the loading is on the page, with the flow: it was not that of training.
+    flow = page.read_text().split("The flow")[1]
+    verdict = re.search(r'id="full-speed">[^<]*at full speed[^<]*</p><p>(.*?)</p>', flow)
+    assert verdict is not None
+    assert html.unescape(verdict[1]) in said
     assert main(["demo", str(tmp_path / "nothing")]) == 1
     assert "nothing" in capsys.readouterr().err
 
@@ -122,6 +129,63 @@ def test_bench_takes_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["bench", str(tmp_path / "x.npy"), "--seconds", "0.05", "--json"]) == 0
     (figure,) = json.loads(capsys.readouterr().out)["figures"]
     assert figure["unit"] == "samples"
+
+
+def numbers(folder: Path) -> Iterator[str]:
+    """Datasets without an encoded image, though their names may say so."""
+    import h5py
+    import pyarrow
+    import pyarrow.parquet
+
+    pixels = np.zeros((70, 32, 32, 3), np.uint8)
+    np.save(folder / "rows.npy", np.zeros((70, 100), np.float32))
+    np.save(folder / "pixels.npy", pixels)
+    np.savez(folder / "image.npz", image=pixels, label=np.arange(70))
+    np.savez(folder / "two.npz", image=pixels, jpg=np.arange(70))
+    with h5py.File(folder / "image.h5", "w") as file:
+        file["image"] = pixels
+    for name, values in (("data", np.arange(70.0)), ("image", [f"{i}.jpg" for i in range(70)])):
+        pyarrow.parquet.write_table(pyarrow.table({name: values}), folder / f"{name}.parquet")
+    with tarfile.open(folder / "data.tar", "w") as tar:
+        for i in range(70):
+            member = tarfile.TarInfo(f"{i}.data")
+            member.size = 4
+            tar.addfile(member, BytesIO(b"none"))
+    return (str(path) for path in sorted(folder.iterdir()))
+
+
+def test_what_holds_no_encoded_images_is_measured_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock import doctor
+
+    monkeypatch.setattr(doctor, "_SECONDS", 0.05)
+    for source in numbers(tmp_path):
+        assert main(["doctor", source, "--json"]) == 0, source
+        measured = json.loads(capsys.readouterr().out)["measured"]
+        assert measured["work"] == "read in shuffled order"
+        assert (measured["errors"], measured["rate"] > 0) == (0, True)
+        assert main(["bench", source, "--seconds", "0.02", "--json"]) == 0, source
+        (figure,) = json.loads(capsys.readouterr().out)["figures"]
+        assert figure["unit"] == "samples"
+        assert main(["demo", source, "--report", str(tmp_path.parent / "page.html")]) == 1
+        assert "the demo decodes images" in capsys.readouterr().err
+
+
+def test_records_without_names_are_images_if_they_look_like_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock import doctor, io
+
+    monkeypatch.setattr(doctor, "_SECONDS", 0.05)
+    picture = bytes(io.encode_image(np.zeros((50, 60, 3), np.uint8), "png"))
+    for record, work in ((b"no picture", "read in"), (picture, "read, decoded and cropped")):
+        source = tmp_path / f"{len(record)}.tfrecord"
+        with io.TFRecordWriter(source) as writer:
+            for _ in range(40):
+                writer.write(record)
+        assert main(["doctor", str(source), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["measured"]["work"].startswith(work)
 
 
 @pytest.mark.parametrize("command", ["demo", "bench", "doctor", "index"])

@@ -43,10 +43,14 @@ class CacheDataLoader(Generic[T]):
         name = "CacheDataLoader: return_caches_after"
         self.return_caches_after = as_whole(return_caches_after, name)
         self.stop_after = as_whole_or_none(stop_after, "CacheDataLoader: stop_after")
+        next(self._cached(()), None)  # numbers that cannot be are refused now
 
     def __iter__(self) -> Iterator[T]:
+        return self._cached(self.dl)
+
+    def _cached(self, batches: Iterable[T]) -> Iterator[T]:
         return cache_iterator(
-            self.dl,
+            batches,
             num_caches=self.num_caches,
             return_caches_after=self.return_caches_after,
             stop_after=self.stop_after,

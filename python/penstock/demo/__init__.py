@@ -27,6 +27,7 @@ from penstock.data.dataset import Dataset
 from penstock.data.loader import Loader
 from penstock.demo._shards import pack
 from penstock.doctor import fields_of, image_field, images, shuffled
+from penstock.insight import _report
 from penstock.pipeline import StageStats
 
 _SECONDS = 4.0  # of loading
@@ -68,7 +69,7 @@ def main(source: str | None = None, report: str = "penstock-report.html") -> int
         console.print(f"Headspace, with a training step of {_STEP * 1e3:.0f} ms ...")
         found = insight.headspace(done.loader, _step, batches=100, phases=10, warmup=1)
         console.print(f"[bold]{found}[/bold]")
-        insight.report(report, done.loader, headspace=found)
+        _report.write(report, done.loader, found, done.verdict)
         console.print(f"All of it as a page: {printable(report)}")
     return 0
 
@@ -103,8 +104,8 @@ def _run(console: Console, data: Dataset) -> Trial:
     except penstock.PlanError:
         names = ", ".join(fields_of(data))
         raise ValueError(
-            f"the demo decodes images, and takes a dataset with one field that looks like one, not "
-            f"{names}; penstock doctor and penstock bench measure any dataset"
+            "the demo decodes images, and takes a dataset with one field of encoded ones (JPEG, "
+            f"PNG, ...), not {names}; penstock doctor and penstock bench measure any dataset"
         ) from None
     data = shuffled(data, 1)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from penstock.data._history import Point, join
 from penstock.insight import _svg
@@ -11,11 +14,11 @@ from penstock.pipeline._stats import duration, ready
 
 # Narrow, so that the words can be read on a phone.
 _WIDTH = 440
-_ROW, _BOX = 66, 48
+_ROW, _BOX, _LAST_BOX = 84, 66, 46
 _BAR_LEFT, _BAR_RIGHT = 12, 428
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 424, 10, 130
 _TINT = 0.3  # of the colour of work, behind a stage that is at work all the time
-_LONGEST = 32  # characters of a name; the table has all of it
+_FONT = 12
 _SHARES = 60  # points of a curve of shares, at most
 
 
@@ -36,22 +39,43 @@ def flow(stages: Sequence[StageStats], hot: str | None) -> str:
             width = 4 + 56 * min(stages[i - 1].throughput / most, 1.0)
             gap = _ROW - _BOX
             parts.append(_svg.rect((_WIDTH - width) / 2, top - gap, width, gap, "band"))
-        parts.append(_svg.rect(4, top, _WIDTH - 8, _BOX, "hot" if one.name == hot else "box"))
+        box = _BOX if one.readiness is None else _LAST_BOX
+        parts.append(_svg.rect(4, top, _WIDTH - 8, box, "hot" if one.name == hot else "box"))
         if one.readiness is None:
             tint = _TINT * _busy(one)
             parts.append(_svg.rect(4, top, _WIDTH - 8, _BOX, "work", opacity=tint))
-        name = one.name if len(one.name) <= _LONGEST else one.name[: _LONGEST - 1] + "…"
-        parts.append(_svg.text(_BAR_LEFT, top + 18, name, kind="name"))
+        name = _cut(one.name, _BAR_RIGHT - _BAR_LEFT)
+        parts.append(_svg.text(_BAR_LEFT, top + 19, name, kind="name"))
         words = f"{one.throughput:,.0f} items/s"
         if one.readiness is None:
             words = f"{one.task_rate:,.0f} tasks/s" if one.fills_batches else words
             words += f", {duration(one.mean)} each"
-            parts += _bar(one, top + 27)
+            parts += _bar(one, top + 45)
         else:
             waited = _share(one, one.waiting + one.gil_wait)
             words = f"your loop: {ready(one)} ready, waited {waited:.0%}"
-        parts.append(_svg.text(_BAR_RIGHT, top + 18, words, "end"))
-    return _svg.picture(_WIDTH, len(stages) * _ROW, "", parts, "the flow, stage by stage")
+        parts.append(_svg.text(_BAR_LEFT, top + 36, words))
+    height = len(stages) * _ROW - (_BOX - _LAST_BOX)
+    return _svg.picture(_WIDTH, height, "", parts, "the flow, stage by stage")
+
+
+def _cut(name: str, room: float) -> str:
+    """The name, or as much of it as has room in bold letters; the table has all of it."""
+    ends = list(accumulate(map(_width, name)))
+    if not ends or ends[-1] <= room:
+        return name
+    return name[: bisect_right(ends, room - _width("…"))] + "…"
+
+
+def _width(letter: str) -> float:
+    """What a letter takes at most: fonts differ."""
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):  # accents, and what joins emoji
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF" or ord(letter) > 0xFFFF:  # and emoji
+        return 1.3 * _FONT
+    if letter in "mwMW@%" or ord(letter) > 0x24F:
+        return 1.15 * _FONT
+    return (0.9 if letter.isupper() else 0.72) * _FONT
 
 
 def _share(one: StageStats, seconds: float) -> float:

@@ -259,5 +259,8 @@ def _shares(done: Sequence[Phase]) -> list[float]:
 
 
 def _hours(hours: float) -> str:
+    seconds = round(hours * 3600, 1)
     minutes = round(hours * 60, 1)  # "1.0 hours", not "60.0 minutes"
+    if seconds < 60:
+        return f"{seconds:.1f} seconds" if seconds else "less than 0.1 seconds"
     return f"{hours:.1f} hours" if minutes >= 60 else f"{minutes:.1f} minutes"

@@ -15,9 +15,10 @@ from penstock.insight import _charts, _plot
 from penstock.insight._bottleneck import Bottleneck, judge
 from penstock.insight._headspace import Headspace
 from penstock.pipeline import StageStats
-from penstock.pipeline._stats import cells, ready
+from penstock.pipeline._stats import cells, duration, ready
 
 _LISTED = 100  # samples that failed
+_FULL_SPEED = 0.5  # of the time of a training step: a loop that took less over a batch did less
 _STYLE = """
 :root{--paper:#fff;--ink:#1d2329;--soft:#69737d;--line:#dfe3e8;--fill:#f4f6f8;
 --work:#b4540a;--wait:#c9d3dd;--blocked:#8aa0b4;--good:#0a6b4f;--shade:#e8f2ee}
@@ -25,6 +26,7 @@ _STYLE = """
 --line:#30373e;--fill:#1d2329;--work:#f08a3c;--wait:#38434d;--blocked:#5c7186;--good:#4cc79a;
 --shade:#1b2a25}}
 *{box-sizing:border-box}
+body{overflow-wrap:anywhere}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 4rem}
 h1{font-size:1rem;font-weight:600;color:var(--soft);margin:0}
@@ -58,9 +60,10 @@ class Measured(Protocol):
 def report(path: str, measured: Measured, *, headspace: Headspace | None = None) -> None:
     """Writes what a pipeline or a loader has measured of itself as one HTML page.
 
-    The page needs no network. It begins with the verdict; then the flow, stage by stage, and what a
-    headspace run has found if one is given. A loader adds readiness,
-    waits and memory over time, and errors.
+    The page needs no network. It begins with the verdict, that of a headspace run if one is given,
+    with its step times; then the flow, stage by stage. A loader adds readiness, waits and memory
+    over time, and errors. If the loop that was measured did less with its batches than headspace's
+    step, the flow says so and has a verdict of its own.
 
     >>> import penstock as ps
     >>> from penstock.insight import report
@@ -71,10 +74,17 @@ def report(path: str, measured: Measured, *, headspace: Headspace | None = None)
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"report: {path!r:.100} is no path; give report(path, loader)")
-    Path(path).write_text(printable(page(measured, headspace)), encoding="utf-8")
+    write(path, measured, headspace)
 
 
-def page(measured: Measured, headspace: Headspace | None = None) -> str:
+def write(
+    path: str, measured: Measured, headspace: Headspace | None, verdict: str | None = None
+) -> None:
+    """`verdict`: of a run at full speed, what has been said of it already."""
+    Path(path).write_text(printable(page(measured, headspace, verdict)), encoding="utf-8")
+
+
+def page(measured: Measured, headspace: Headspace | None = None, verdict: str | None = None) -> str:
     if not callable(getattr(measured, "stats", None)):
         raise TypeError(f"report: give a pipeline or a loader, not {measured!r:.100}")
     if headspace is not None and not isinstance(headspace, Headspace):
@@ -83,12 +93,21 @@ def page(measured: Measured, headspace: Headspace | None = None) -> str:
     stages: Sequence[StageStats] = stats["stages"] if isinstance(stats, dict) else stats
     if not stages:
         raise ValueError("report: nothing has run yet; read some batches first")
-    # Headspace knows the waits of steady steps; the statistics also count the time of cached ones.
-    wait = None if headspace is None else min(headspace.wait / headspace.real, 1.0)
-    found = judge(stages, wait)
-    sections = [_verdict(found, stages, headspace), _flow(stages, found)]
-    if headspace is not None:
-        sections.append(_section("Step times", _plot.draw(headspace, 440, 190, 10)))
+    if headspace is None:
+        found = judge(stages)
+        sections = [_verdict(found, stages[-1]), _flow(stages, found)]
+    else:
+        step_times = _section("Step times", _plot.draw(headspace, 440, 190, 10))
+        if verdict is not None or _at_full_speed(stages[-1], headspace):
+            found = judge(stages)  # two runs, each with its own waits
+            first = _both_verdicts(found, stages[-1], headspace, with_reason=False)
+            flow = _flow(stages, found, _other_run(found, stages[-1], headspace, verdict))
+        else:
+            # Headspace knows the waits of steady steps; the statistics count cached ones, too.
+            found = judge(stages, min(headspace.wait / headspace.real, 1.0))
+            first = _both_verdicts(found, stages[-1], headspace)
+            flow = _flow(stages, found)
+        sections = [first, step_times, flow]
     history = getattr(measured, "_history", None)
     if history is not None and len(history.points()) > 1:
         sections.append(_section("Readiness: batches at hand", _charts.readiness(history.points())))
@@ -110,23 +129,57 @@ def _section(title: str, body: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{body}</section>"
 
 
-def _verdict(found: Bottleneck, stages: Sequence[StageStats], headspace: Headspace | None) -> str:
-    sink = stages[-1]
-    verdict, more = found.reason, ""
-    if headspace is not None:
-        # It has compared with the real thing: it has the first word, unless that did not work.
-        first, *rest = str(headspace).splitlines()
-        words = "<br>".join(escape(line) for line in rest)
-        if found.kind == "failures":
-            more = f'<p id="headspace">{escape(first)}<br>{words}</p>'
-        else:
-            verdict = first
-            more = f'<p id="headspace">{words}</p><p>{escape(found.reason)}</p>'
-    lines = [f'<p class="verdict" id="verdict">{escape(verdict)}</p>{more}']
-    if headspace is None or found.kind != "consumer":
-        lines.append(f'<p class="advice">{escape(found.advice)}</p>')
-    lines.append(f'<p class="soft">{escape(_got(sink))}</p>')
-    return f"<section>{''.join(lines)}</section>"
+def _verdict(found: Bottleneck, sink: StageStats, more: str = "") -> str:
+    return (
+        f'<section><p class="verdict" id="verdict">{escape(found.reason)}</p>{more}'
+        f'<p class="advice">{escape(found.advice)}</p>'
+        f'<p class="soft">{escape(_got(sink))}</p></section>'
+    )
+
+
+def _both_verdicts(
+    found: Bottleneck, sink: StageStats, headspace: Headspace, with_reason: bool = True
+) -> str:
+    """Headspace has compared with the real thing: it has the first word, unless that did not
+    work."""
+    lines = [escape(line) for line in str(headspace).splitlines()]
+    if found.kind == "failures":
+        return _verdict(found, sink, f'<p id="headspace">{"<br>".join(lines)}</p>')
+    parts = [
+        f'<p class="verdict" id="verdict">{lines[0]}</p>',
+        f'<p id="headspace">{"<br>".join(lines[1:])}</p>',
+    ]
+    if with_reason:
+        parts.append(f"<p>{escape(found.reason)}</p>")
+        if found.kind != "consumer":
+            parts.append(f'<p class="advice">{escape(found.advice)}</p>')
+        parts.append(f'<p class="soft">{escape(_got(sink))}</p>')
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _each(sink: StageStats) -> float:
+    """Seconds that the loop took over an item."""
+    return (sink.elapsed - sink.waiting - sink.gil_wait) / max(sink.items_out, 1)
+
+
+def _at_full_speed(sink: StageStats, headspace: Headspace) -> bool:
+    return _each(sink) < _FULL_SPEED * (headspace.real - headspace.wait)
+
+
+def _other_run(
+    found: Bottleneck, sink: StageStats, headspace: Headspace, verdict: str | None
+) -> str:
+    """What the figures of a run at full speed are, and what they say."""
+    about = (
+        "What follows is of another run, at full speed: its loop took "
+        f"{duration(max(_each(sink), 0.0))} over a batch, where the training step takes "
+        f"{duration(headspace.real - headspace.wait)}. Its waits are not those of training."
+    )
+    parts = [f'<p class="soft" id="full-speed">{escape(about)}</p>']
+    if found.kind != "failures":  # which has been said at the top
+        parts.append(f"<p>{escape(verdict or str(found))}</p>")
+        parts.append(f'<p class="soft">{escape(_got(sink))}</p>')
+    return "".join(parts)
 
 
 def _got(sink: StageStats) -> str:
@@ -139,7 +192,7 @@ def _got(sink: StageStats) -> str:
     return f"{words}."
 
 
-def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
+def _flow(stages: Sequence[StageStats], found: Bottleneck, about: str = "") -> str:
     head, *rows = cells(stages)
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(
@@ -152,7 +205,7 @@ def _flow(stages: Sequence[StageStats], found: Bottleneck) -> str:
         "is at work, the stronger its colour; the wider the band between two stages, the more "
         "items pass.</p>"
     )
-    return _section("The flow", _charts.flow(stages, found.stage) + note + table)
+    return _section("The flow", about + _charts.flow(stages, found.stage) + note + table)
 
 
 def _errors(errors: Sequence[Any], stages: Sequence[StageStats], count: int) -> str:

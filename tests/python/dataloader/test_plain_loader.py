@@ -79,10 +79,16 @@ def test_signatures_are_those_of_the_reference() -> None:
 
     for ours, theirs in (
         (DataLoader.__init__, spdl.dataloader.DataLoader.__init__),
-        (CacheDataLoader.__init__, spdl.dataloader.CacheDataLoader.__init__),
         (cache_iterator, spdl.pipeline.cache_iterator),
     ):
         assert parameters(ours) == parameters(theirs)
+    # This one has `loader` as another name for `dl`: what the reference takes, it takes.
+    names = [name for name, *_ in parameters(spdl.dataloader.CacheDataLoader.__init__)][1:]
+    numbers = [1, 2, 5]
+    by_place = CacheDataLoader(range(3), *numbers)
+    by_name = CacheDataLoader(**dict(zip(names, [range(3), *numbers], strict=True)))
+    assert list(by_place) == list(by_name)
+    assert list(by_name) == list(spdl.dataloader.CacheDataLoader(range(3), *numbers))
     import penstock.dataloader
 
     assert set(spdl.dataloader.__all__) <= set(penstock.dataloader.__all__)

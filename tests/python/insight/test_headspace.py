@@ -42,6 +42,20 @@ def test_the_share_is_what_a_loader_that_costs_nothing_would_save():
     assert "1.0 hours" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (1, "less than 0.1 seconds"),
+        (100, "1.0 seconds"),
+        (5_999, "1.0 minutes"),
+        (12_000, "2.0 minutes"),
+    ],
+)
+def test_what_is_won_is_said_in_a_unit_that_fits(steps, words):
+    found = _conclude(phases(real=0.030, cached=0.020, wait=0.010), steps)
+    assert f"Over {steps:,} steps that is {words}." in str(found)
+
+
 def test_a_drift_of_the_machine_cancels_out():
     found = _conclude(phases(real=0.020, cached=0.020, wait=0.0, drift=0.02), None)
     assert abs(found.share) < 0.01

@@ -1,12 +1,13 @@
 """Slips of users: what is no loader, no path, no result is refused in words, before anything."""
 
 import io
+import re
 
 import penstock as ps
 import pytest
 from penstock.dataloader import CacheDataLoader
 from penstock.insight import headspace, plot_profile, report, scaling
-from penstock.pipeline import PipelineBuilder, profile_pipeline
+from penstock.pipeline import PipelineBuilder, cache_iterator, profile_pipeline
 from rich.console import Console
 
 
@@ -81,6 +82,18 @@ def test_what_has_items_by_number_can_be_iterated_over():
             return index
 
     assert list(ps.progress(Items())) == list(CacheDataLoader(Items(), 2, 5, 5)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("given", [(0, 2), (3, 2), (3, 3, 2), (2, 4, 3)])
+def test_a_cache_that_cannot_be_is_refused_when_it_is_made(given):
+    kept, after, *stop = given
+    with pytest.raises(ValueError, match="must be greater than") as said:
+        CacheDataLoader([1, 2, 3], *given)
+    batches = cache_iterator(
+        [1, 2, 3], kept, return_caches_after=after, stop_after=stop[0] if stop else None
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(str(said.value))}$"):
+        next(batches)
 
 
 @pytest.mark.parametrize("given", [("2", 3), (2, 3.0), (2, 3, "4")])
