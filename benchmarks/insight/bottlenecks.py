@@ -9,16 +9,20 @@ import argparse
 import hashlib
 import http.server
 import io
+import os
 import tarfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import penstock as ps
 from penstock.insight import Bottleneck, bottleneck
 from penstock.pipeline import PipelineBuilder
+
+CORES = len(os.sched_getaffinity(0))
 
 
 def nap(seconds: float) -> Callable[[int], int]:
@@ -93,6 +97,26 @@ def cpu_bound() -> Bottleneck:
     return judge(numbers(400).pipe(native_work, name="hash", concurrency=4))
 
 
+def one_after_the_other() -> Bottleneck:
+    return judge(numbers(120).pipe(python_work, name="work"))
+
+
+def one_hash_at_a_time() -> Bottleneck:
+    return judge(numbers(200).pipe(native_work, name="hash"))
+
+
+def processes_on_all_cores() -> Bottleneck:
+    with ProcessPoolExecutor(CORES) as pool:
+        list(pool.map(python_work, range(CORES)))  # they have started
+        stage = {"executor": pool, "concurrency": 2 * CORES}
+        return judge(numbers(300).pipe(python_work, name="work", **stage))
+
+
+def few_workers() -> Bottleneck:
+    with ThreadPoolExecutor(2) as pool:
+        return judge(numbers().pipe(nap(0.01), name="many", executor=pool, concurrency=8))
+
+
 def memory_bound() -> Bottleneck:
     def slow(sample: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         time.sleep(0.008)
@@ -161,10 +185,19 @@ def disk_bound() -> Bottleneck:
 CASES: dict[str, tuple[str, Callable[[], Bottleneck], str, str]] = {
     "source": ("a source of 5 ms an item", source_bound, "source", "src"),
     "gil": ("pure Python, four calls at a time", gil_bound, "gil", "work[4]"),
+    "gil-one": ("pure Python, one call at a time", one_after_the_other, "gil", "work"),
     "stage": ("one stage of 8 ms between two of 1 ms", slow_stage, "concurrency", "slow"),
     "concurrency": ("20 ms an item, three at a time", few_at_a_time, "concurrency", "many[3]"),
     "sink": ("a consumer of 20 ms", sink_bound, "consumer", ""),
     "cpu": ("hashing without the GIL, four at a time", cpu_bound, "cpu", "hash[4]"),
+    "hash-one": ("the same, one at a time", one_hash_at_a_time, "concurrency", "hash"),
+    "processes": (
+        "pure Python, a process on every core",
+        processes_on_all_cores,
+        "cpu",
+        f"work[{2 * CORES}]",
+    ),
+    "workers": ("8 of 10 ms, an executor of two", few_workers, "concurrency", "many[8]"),
     "memory": ("a ceiling of one batch", memory_bound, "memory", "admit"),
     "disk": ("reads of 10 ms", disk_bound, "disk", "read"),
 }
