@@ -171,6 +171,9 @@ void give(const Tensor& tensor) {
 void give(const data::Value& value) {
   if (const auto* list = std::get_if<data::BytesList>(&value)) list->memory.give_to_user();
   if (const auto* array = std::get_if<Tensor>(&value)) give(*array);
+  if (const auto* all = std::get_if<data::ListPtr>(&value)) {
+    for (const data::Value& item : (*all)->items) give(item);
+  }
 }
 
 }  // namespace
@@ -233,6 +236,11 @@ nb::object to_python(const data::Value& value) {
       return all;
     }
     nb::object operator()(const data::JsonPtr& json) const { return to_python(*json); }
+    nb::object operator()(const data::ListPtr& list) const {
+      nb::list all;
+      for (const data::Value& item : list->items) all.append(to_python(item));
+      return all;
+    }
   };
   return std::visit(Visitor(), value);
 }

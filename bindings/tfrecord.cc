@@ -179,13 +179,12 @@ std::unique_ptr<TFRecordIterator> iter_tfrecord(nb::object source, const Specs& 
 
 // ---- Examples
 
-Specs infer_example(nb::handle record) {
+std::pair<Specs, std::vector<std::string>> infer_example(nb::handle record) {
   const BorrowedBytes bytes(record, PyBUF_SIMPLE);
+  tfrecord::Inferred found = tfrecord::infer(bytes.bytes());
   Specs specs;
-  for (const tfrecord::FeatureSpec& spec : tfrecord::infer(bytes.bytes())) {
-    specs.emplace_back(spec.name, spec.text());
-  }
-  return specs;
+  for (const tfrecord::FeatureSpec& spec : found.specs) specs.emplace_back(spec.name, spec.text());
+  return {std::move(specs), std::move(found.untyped)};
 }
 
 nb::dict parse_example(nb::object record, const Specs& specs) {
@@ -281,8 +280,9 @@ void bind_tfrecord(nb::module_& m) {
       },
       "names"_a, "Is one of these files compressed?");
   m.def("infer_example", &infer_example, "record"_a,
-        nb::sig("def infer_example(record: typing.Any) -> list[tuple[str, str]]"),
-        "The fields that a record has, by name; empty if it is no Example.");
+        nb::sig("def infer_example(record: typing.Any) -> tuple[list[tuple[str, str]], list[str]]"),
+        "The fields that a record has, by name, and the names of those without a type; empty if it "
+        "is no Example.");
   m.def("parse_example", &parse_example, "record"_a, "specs"_a,
         nb::sig("def parse_example(record: typing.Any, specs: list[tuple[str, str]]) -> "
                 "dict[str, typing.Any]"),

@@ -24,6 +24,7 @@ void look_at(const ExampleParser& parser, std::span<const std::byte> record, boo
   for (const std::byte byte : memory.bytes()) sum += unsigned(byte);
   for (const FeatureValue& value : values) {
     for (const std::byte byte : value.bytes) sum += unsigned(byte);
+    for (const std::size_t length : value.lengths) sum += unsigned(length);
     for (const auto item : value.items) {
       for (const std::byte byte : item) sum += unsigned(byte);
     }
@@ -40,12 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const ExampleParser fixed({*parse_spec("label", "int64"), *parse_spec("box", "float[4]"),
                                     *parse_spec("tokens", "int64[]"),
                                     *parse_spec("parts", "bytes[]"),
-                                    *parse_spec("pose", "float[][3]"), *parse_spec("all", "raw")});
+                                    *parse_spec("pose", "float[][3]"),
+                                    *parse_spec("words", "bytes[][]"),
+                                    *parse_spec("walk", "int64[][]"), *parse_spec("all", "raw")});
   look_at(fixed, record, false);
-  const std::vector<FeatureSpec> specs = infer(record);
-  // A list of steps may be uneven, which is only found out by parsing.
-  bool rows = false;
-  for (const FeatureSpec& spec : specs) rows = rows || spec.open();
-  if (!specs.empty()) look_at(ExampleParser(specs), record, !rows);
+  const Inferred found = infer(record);
+  if (!found.specs.empty()) look_at(ExampleParser(found.specs), record, true);
   return 0;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, overload
@@ -56,9 +57,10 @@ def iter_tfrecord(
         skipped = [] if errors is None else errors
     source = names_of(src)
     if fields == "infer":
-        specs = first_specs(source, verify, max_member)
+        specs, untyped = first_specs(source, verify, max_member)
+        warn_of_untyped(untyped, "the first record")
         if not specs:
-            raise ValueError("fields: the first record is no tf.train.Example")
+            raise ValueError("fields: the first record is no tf.train.Example with values")
     else:
         specs = list((fields or {}).items())
     return _core.iter_tfrecord(source, specs, verify, max_member, skipped)
@@ -75,11 +77,26 @@ def names_of(src: Any) -> Any:
 
 def first_specs(
     source: Any, verify: bool = True, max_member: int = 1 << 30
-) -> list[tuple[str, str]]:
-    """The fields of the first sound record; none if there is none, or if it is no Example."""
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """The fields of the first sound record, and the names of those that it gives no type; none if
+    there is no record, or if it is no Example."""
     for record in _core.iter_tfrecord(source, [], verify, max_member, []):
         return _core.infer_example(record)
-    return []
+    return [], []
+
+
+def warn_of_untyped(names: Sequence[str], where: str) -> None:
+    """Says which fields nobody can know the type of."""
+    if names:
+        warnings.warn(
+            f"{where} has {_listed(names)} without a value to tell its type by: left out. Give all "
+            f'that you want as fields={{"{names[0]}": "float[]", ...}}',
+            stacklevel=3,
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def parse_example(record: Any, fields: Fields | None = None) -> dict[str, Any]:
@@ -89,13 +106,18 @@ def parse_example(record: Any, fields: Fields | None = None) -> dict[str, Any]:
         record: Its bytes.
         fields: Which, and as what: "int64", "float", "bytes", "text" are single values; "float[4]",
             "int64[2,3]" have that shape; "int64[]" and "bytes[]" have any length; "float[][4]" are
-            rows of a SequenceExample; "raw" is the record itself. Left out: all that it has.
+            rows of a SequenceExample, "int64[][]" are steps of any length, as a list of arrays;
+            "raw" is the record itself. Left out: all that it has and that has a type.
 
     >>> record = encode_example({"label": 7, "box": [0.5, 1.0]})
     >>> parse_example(record, {"label": "int64", "box": "float[2]"})
     {'label': 7, 'box': array([0.5, 1. ], dtype=float32)}
     """
-    specs = _core.infer_example(record) if fields is None else list(fields.items())
+    if fields is None:
+        specs, untyped = _core.infer_example(record)
+        warn_of_untyped(untyped, "this record")
+    else:
+        specs = list(fields.items())
     if not specs:
         raise ValueError("this record is no tf.train.Example with features")
     return _core.parse_example(record, specs)

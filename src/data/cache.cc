@@ -18,35 +18,54 @@ const Bytes* bytes_of(const Value& value) {
   return std::get_if<Bytes>(&value);
 }
 
+std::uint64_t bytes_in(const Value& value) {
+  std::uint64_t all = 0;
+  if (const Bytes* bytes = bytes_of(value)) all += bytes->bytes.size();
+  if (const auto* array = std::get_if<Tensor>(&value)) all += array->nbytes();
+  if (const auto* list = std::get_if<BytesList>(&value)) {
+    for (const std::span<const std::byte> item : list->items) all += sizeof(item) + item.size();
+  }
+  if (const auto* list = std::get_if<ListPtr>(&value)) {
+    for (const Value& item : (*list)->items) all += sizeof(item) + bytes_in(item);
+  }
+  if (const auto* json = std::get_if<JsonPtr>(&value)) all += (*json)->bytes();
+  return all;
+}
+
 std::uint64_t bytes_in(const Row& row) {
   std::uint64_t all = kPerRecord;
-  for (const RowField& field : row.fields) {
-    all += kPerField;
-    if (const Bytes* bytes = bytes_of(field.value)) all += bytes->bytes.size();
-    if (const auto* array = std::get_if<Tensor>(&field.value)) all += array->nbytes();
-    if (const auto* list = std::get_if<BytesList>(&field.value)) {
-      for (const std::span<const std::byte> item : list->items) all += sizeof(item) + item.size();
-    }
-    if (const auto* json = std::get_if<JsonPtr>(&field.value)) all += (*json)->bytes();
-  }
+  for (const RowField& field : row.fields) all += kPerField + bytes_in(field.value);
   return all;
 }
 
 // Arrays are handed out again and again: nobody may write into them.
+Status protect(Value& value) {
+  if (const auto* list = std::get_if<ListPtr>(&value)) {
+    List own = **list;
+    for (Value& item : own.items) {
+      if (Status status = protect(item); !status) return status;
+    }
+    value = std::make_shared<const List>(std::move(own));
+    return {};
+  }
+  auto* array = std::get_if<Tensor>(&value);
+  if (array == nullptr || array->read_only()) return {};
+  if (!array->is_contiguous()) {
+    Result<Tensor> dense = array->clone();
+    if (!dense) return std::move(dense).error();
+    *array = *std::move(dense);
+  }
+  Buffer memory =
+      Buffer::wrap_read_only(array->raw(), array->nbytes(), [keep = array->buffer()] {});
+  Result<Tensor> made = Tensor::over(std::move(memory), array->dtype(), array->shape());
+  if (!made) return std::move(made).error();
+  *array = *std::move(made);
+  return {};
+}
+
 Status protect(Row& row) {
   for (RowField& field : row.fields) {
-    auto* array = std::get_if<Tensor>(&field.value);
-    if (array == nullptr || array->read_only()) continue;
-    if (!array->is_contiguous()) {
-      Result<Tensor> dense = array->clone();
-      if (!dense) return std::move(dense).error();
-      *array = *std::move(dense);
-    }
-    Buffer memory =
-        Buffer::wrap_read_only(array->raw(), array->nbytes(), [keep = array->buffer()] {});
-    Result<Tensor> made = Tensor::over(std::move(memory), array->dtype(), array->shape());
-    if (!made) return std::move(made).error();
-    *array = *std::move(made);
+    if (Status status = protect(field.value); !status) return status;
   }
   return {};
 }
@@ -66,6 +85,28 @@ Result<BytesList> copy_of(const BytesList& list) {
   return own;
 }
 
+// Arrays and lists in memory of their own; texts and bytes as they are.
+Status detach(Value& value) {
+  if (auto* array = std::get_if<Tensor>(&value)) {
+    Result<Tensor> copy = array->clone();
+    if (!copy) return std::move(copy).error();
+    *array = *std::move(copy);
+  }
+  if (auto* list = std::get_if<BytesList>(&value)) {
+    Result<BytesList> copy = copy_of(*list);
+    if (!copy) return std::move(copy).error();
+    *list = *std::move(copy);
+  }
+  if (const auto* list = std::get_if<ListPtr>(&value)) {
+    List copy = **list;
+    for (Value& item : copy.items) {
+      if (Status status = detach(item); !status) return status;
+    }
+    value = std::make_shared<const List>(std::move(copy));
+  }
+  return {};
+}
+
 // The same row in memory of its own, which no pool waits for.
 Result<Row> copy_of(const Row& row) {
   std::size_t size = 0;
@@ -77,16 +118,7 @@ Result<Row> copy_of(const Row& row) {
   std::span<std::byte> room = memory->bytes();
   Row copy = row;
   for (RowField& field : copy.fields) {
-    if (auto* array = std::get_if<Tensor>(&field.value)) {
-      Result<Tensor> own = array->clone();
-      if (!own) return std::move(own).error();
-      *array = *std::move(own);
-    }
-    if (auto* list = std::get_if<BytesList>(&field.value)) {
-      Result<BytesList> own = copy_of(*list);
-      if (!own) return std::move(own).error();
-      *list = *std::move(own);
-    }
+    if (Status status = detach(field.value); !status) return std::move(status).error();
     const Bytes* bytes = bytes_of(field.value);
     if (bytes == nullptr) continue;
     const std::size_t count = bytes->bytes.size();

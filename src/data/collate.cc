@@ -15,7 +15,7 @@ constexpr std::size_t index_of() {
 bool is_loose(std::size_t type) {
   return type == index_of<std::monostate>() || type == index_of<Bytes>() ||
          type == index_of<Text>() || type == index_of<Object>() || type == index_of<BytesList>() ||
-         type == index_of<JsonPtr>();
+         type == index_of<JsonPtr>() || type == index_of<ListPtr>();
 }
 
 // What a number becomes in a batch; nothing: the value is not a single number.
@@ -34,7 +34,7 @@ std::string words(const Value& value) {
     return std::string(name_of(*number)) + " of shape ()";
   }
   static const char* names[] = {"nothing",   "bytes",           "text", "", "", "", "", "an image",
-                                "an object", "a list of bytes", "JSON"};
+                                "an object", "a list of bytes", "JSON", "a list"};
   return names[value.index()];
 }
 

@@ -39,13 +39,21 @@ struct BytesList {
   Buffer memory;
 };
 
+// Values of their own, one for each part of a row: arrays of different lengths, say.
+struct List;
+using ListPtr = std::shared_ptr<const List>;
+
 // The value is in the batch already: in this slot array, at the row's place.
 struct Placed {
   std::size_t array;
 };
 
 using Value = std::variant<std::monostate, Bytes, Text, std::int64_t, double, bool, Tensor, Placed,
-                           Object, BytesList, JsonPtr>;
+                           Object, BytesList, JsonPtr, ListPtr>;
+
+struct List {
+  std::vector<Value> items;
+};
 
 struct RowField {
   std::string name;

@@ -10,9 +10,34 @@ using formats::tfrecord::FeatureKind;
 using formats::tfrecord::FeatureSpec;
 using formats::tfrecord::FeatureValue;
 
+// A list for the steps: an array of each, or a list of bytes.
+Result<Value> steps_of(const FeatureSpec& spec, const FeatureValue& feature, const Buffer& record,
+                       const Buffer& memory) {
+  auto list = std::make_shared<List>();
+  list->items.reserve(feature.lengths.size());
+  std::size_t at = 0;
+  for (const std::size_t length : feature.lengths) {
+    if (spec.kind == FeatureKind::bytes) {
+      const auto* first = feature.items.data() + at;
+      list->items.emplace_back(BytesList{{first, first + length}, record});
+    } else {
+      const DType type = spec.kind == FeatureKind::int64 ? DType::int64 : DType::float32;
+      const Dims shape{std::int64_t(length)};
+      Result<Tensor> array =
+          length > 0 ? Tensor::over(memory, type, shape, feature.offset + at * size_of(type))
+                     : Tensor::empty(type, shape);
+      if (!array) return std::move(array).error();
+      list->items.emplace_back(*std::move(array));
+    }
+    at += length;
+  }
+  return Value(ListPtr(std::move(list)));
+}
+
 // `record` is the memory that the feature's bytes lie in, `memory` that of its numbers.
 Result<Value> value_of(const FeatureSpec& spec, FeatureValue& feature, const Buffer& record,
                        const Buffer& memory) {
+  if (spec.ragged) return steps_of(spec, feature, record, memory);
   if (spec.kind == FeatureKind::text) return Value(Text{{feature.bytes, record, {}}});
   if (spec.kind == FeatureKind::bytes && spec.shape) {
     return Value(BytesList{std::move(feature.items), record});

@@ -62,7 +62,14 @@ class Members:
             return "cls" if name == "label" else _ending(name, "cls"), b"%d" % int(value)
         if is_numpy(value) or isinstance(value, float | list):
             file = memory.BytesIO()
-            np.save(file, np.asarray(value), allow_pickle=False)
+            try:
+                array = np.asarray(value)
+            except ValueError:
+                raise TypeError(
+                    f"'{name}' is a list of lists of different lengths, which a tar cannot hold: "
+                    "choose fields (--fields)"
+                ) from None
+            np.save(file, array, allow_pickle=False)
             return _ending(name, "npy"), file.getvalue()
         raise TypeError(f"'{name}' is a {type(value).__name__}, which a tar cannot hold")
 

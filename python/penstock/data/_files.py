@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock import _core, io
 from penstock._npy import Rows, load_npy
-from penstock._tfrecord import first_specs
+from penstock._tfrecord import first_specs, warn_of_untyped
 from penstock.data._fields import IMAGES
 from penstock.data._plan import (
     Decode,
@@ -191,11 +191,17 @@ def _specs(names: tuple[str, ...], fields: _Fields, max_member: int) -> list[tup
         specs = list(fields.items())
         _core.RowPlan().example(specs)  # what cannot be understood is said here
         return specs
-    known = first_specs(list(names), max_member=max_member)
+    known, untyped = first_specs(list(names), max_member=max_member)
     if fields is None:
+        warn_of_untyped(untyped, "open: the first record")
         return known
     there = dict(known)
     for name in fields:
+        if name in untyped:
+            raise PlanError(
+                f"open: the first record has no value of '{name}' to tell its type by; name it: "
+                f'fields={{"{name}": "float[]", ...}}'
+            )
         if name not in there:
             raise PlanError(
                 f"open: the first record has no feature '{name}'; it has: {', '.join(there)}"

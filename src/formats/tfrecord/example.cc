@@ -16,8 +16,7 @@ struct Place {
   FeatureBody body;                    // if it is not in steps
   std::span<const std::byte> message;  // if it is
   std::size_t values = 0, steps = 0;
-  bool even = true;        // every step has as many values as the first
-  std::size_t width = 0;   // of a step
+  std::size_t shortest = 0, longest = 0;  // values of a step
   std::uint32_t kind = 0;  // of the lists; 0 if there are none
 };
 
@@ -45,16 +44,27 @@ bool survey(Place& place) {
   const bool whole = each_step(place.message, [&](const FeatureBody& body) {
     std::size_t count = 0;
     sound = sound && count_values(body, count);
-    if (place.steps == 0) place.width = count;
+    place.shortest = place.steps == 0 ? count : std::min(place.shortest, count);
+    place.longest = std::max(place.longest, count);
     if (body.kind != 0) {
       sound = sound && (place.kind == 0 || place.kind == body.kind);
       place.kind = body.kind;
     }
-    place.even = place.even && count == place.width;
     place.values += count;
     ++place.steps;
   });
   return whole && sound;
+}
+
+// Sound, but not what was asked for: the next record may well be.
+Error uneven(const FeatureSpec& spec, const Place& place) {
+  FeatureSpec other = spec;
+  other.ragged = true;
+  return Error(Code::invalid_argument,
+               "the steps of feature '" + spec.name + "' have from " +
+                   std::to_string(place.shortest) + " to " + std::to_string(place.longest) +
+                   " values, but it is to be " + spec.text() + "; fields={\"" + spec.name +
+                   "\": \"" + other.text() + "\"} takes steps of any length");
 }
 
 // The shape that the values have; an Error if they do not fit.
@@ -72,11 +82,16 @@ Result<Dims> shape_of(const FeatureSpec& spec, const Place& place) {
   for (std::size_t d = spec.open() ? 1 : 0; d < spec.shape->rank(); ++d) {
     each *= std::size_t((*spec.shape)[d]);
   }
+  if (spec.ragged) {
+    if (place.present && !place.in_steps) return refuse("is no list of steps");
+    return Dims{std::int64_t(place.values)};
+  }
   if (!spec.open()) {
     if (place.values == each) return *spec.shape;
     return refuse("has " + count + " values");
   }
-  if (place.in_steps && place.steps > 0 && (!place.even || place.width != each)) {
+  if (place.in_steps && place.steps > 0 && place.shortest != place.longest) return uneven(spec, place);
+  if (place.in_steps && place.steps > 0 && place.longest != each) {
     return refuse("has " + count + " values in " + std::to_string(place.steps) + " steps");
   }
   if (place.values % each != 0) return refuse("has " + count + " values");
@@ -100,6 +115,15 @@ void list_bytes(const Place& place, std::vector<std::span<const std::byte>>& int
     while (wire.next()) {
       if (wire.is(1, WireType::bytes)) into.push_back(wire.bytes());
     }
+  });
+}
+
+void list_lengths(const Place& place, std::vector<std::size_t>& into) {
+  if (!place.in_steps) return;  // it is absent
+  each_step(place.message, [&](const FeatureBody& body) {
+    std::size_t count = 0;
+    (void)count_values(body, count);
+    into.push_back(count);
   });
 }
 
@@ -158,6 +182,8 @@ Status ExampleParser::parse(std::span<const std::byte> record, BufferPool& pool,
     const Result<Dims> shape = shape_of(spec, place);
     if (!shape) return shape.error();
     value.shape = *shape;
+    value.lengths.clear();
+    if (spec.ragged) list_lengths(place, value.lengths);
     if (wanted_kind(spec.kind) == kBytesList) {
       value.items.clear();
       value.bytes = {};

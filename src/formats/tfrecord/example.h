@@ -23,6 +23,7 @@ struct FeatureValue {
   Dims shape;              // of an array of numbers
   std::size_t offset = 0;  // where its elements lie in the memory that came with it
   std::vector<std::span<const std::byte>> items;  // of a list of bytes: views of the record
+  std::vector<std::size_t> lengths;  // of ragged steps: how many elements or items each has
 };
 
 class ExampleParser {
@@ -31,9 +32,10 @@ class ExampleParser {
 
   const std::vector<FeatureSpec>& specs() const noexcept { return specs_; }
 
-  // into[i] belongs to specs()[i]. `memory` receives the arrays of numbers, if there are any. Fails
-  // with corrupt if the record is no Example, lacks a field or has another number of values. A
-  // field that may have any number of values may be absent: then it has none.
+  // into[i] belongs to specs()[i]. `memory` receives the arrays of numbers, if there are any; ragged
+  // steps lie in it one after the other. Fails with corrupt if the record is no Example, lacks a
+  // field or has another number of values, with invalid_argument if steps of several lengths are to
+  // have one. A field that may have any number of values may be absent: then it has none.
   Status parse(std::span<const std::byte> record, BufferPool& pool, std::vector<FeatureValue>& into,
                Buffer& memory) const;
 

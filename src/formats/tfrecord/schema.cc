@@ -22,7 +22,7 @@ Error not_understood(const std::string& name, std::string_view text, const char*
   return Error(Code::invalid_argument,
                "fields: '" + std::string(text) + "' of '" + name + "' " + why +
                    "; give bytes, text, int64 or float, a shape behind it (float[4], int64[] for "
-                   "any number), or raw");
+                   "any number, int64[][] for steps of any length), or raw");
 }
 
 // The numbers between two brackets; none: -1.
@@ -44,6 +44,49 @@ bool read_extents(std::string_view text, std::vector<std::int64_t>& into) {
   }
 }
 
+// What the steps of a list have, or a feature, which is like one step.
+struct Kinds {
+  std::uint32_t kind = 0;    // of the lists; 0: none has one
+  bool mixed = false;        // do they have several?
+  bool sound = true;         // can all be read?
+  bool even = true;          // do all have as many values?
+  std::size_t steps = 0, width = 0;
+
+  void add(const FeatureBody& body) {
+    std::size_t count = 0;
+    sound = sound && count_values(body, count);
+    if (steps == 0) width = count;
+    even = even && count == width;
+    mixed = mixed || (body.kind != 0 && kind != 0 && body.kind != kind);
+    if (body.kind != 0) kind = body.kind;
+    ++steps;
+  }
+};
+
+bool look_at(std::span<const std::byte> feature, Kinds& into) {
+  FeatureBody body;
+  if (!body_of(feature, body)) return false;
+  into.add(body);
+  return true;
+}
+
+FeatureSpec spec_of(std::string_view name, const Kinds& kinds, bool in_steps) {
+  FeatureSpec spec;
+  spec.name = name;
+  spec.kind = kinds.kind == kBytesList   ? FeatureKind::bytes
+              : kinds.kind == kFloatList ? FeatureKind::float32
+                                         : FeatureKind::int64;
+  if (!in_steps) {
+    if (kinds.width != 1) spec.shape = Dims{-1};
+    return spec;
+  }
+  spec.shape = Dims{-1};
+  if (kinds.even && kinds.width == 1) return spec;
+  spec.ragged = !kinds.even || kinds.width == 0 || spec.kind == FeatureKind::bytes;
+  if (!spec.ragged) spec.shape = Dims{-1, std::int64_t(kinds.width)};
+  return spec;
+}
+
 }  // namespace
 
 std::string FeatureSpec::text() const {
@@ -52,6 +95,7 @@ std::string FeatureSpec::text() const {
     if (each.kind == kind) all = each.name;
   }
   if (!shape) return all;
+  if (ragged) return all + "[][]";
   std::size_t d = 0;
   if (open()) {
     all += "[]";
@@ -85,6 +129,10 @@ Result<FeatureSpec> parse_spec(std::string name, std::string_view text) {
     }
     rest.remove_prefix(close + 1);
   }
+  if (extents == std::vector<std::int64_t>{-1, -1}) {
+    spec.ragged = true;
+    extents.pop_back();
+  }
   std::int64_t values = 1;
   for (std::size_t d = 0; d < extents.size(); ++d) {
     if (extents[d] < 0 && d > 0)
@@ -98,51 +146,34 @@ Result<FeatureSpec> parse_spec(std::string name, std::string_view text) {
   const bool words = spec.kind == FeatureKind::bytes;
   if ((spec.kind == FeatureKind::raw || spec.kind == FeatureKind::text || words) &&
       !(words && spec.open() && spec.shape->rank() == 1)) {
-    return not_understood(spec.name, text, "has a shape, which only numbers and bytes[] have");
+    return not_understood(spec.name, text, "has a shape, which only numbers, bytes[] and bytes[][] have");
   }
   return spec;
 }
 
-std::vector<FeatureSpec> infer(std::span<const std::byte> record) {
-  std::vector<FeatureSpec> specs;
-  const auto add = [&](std::string_view name, const FeatureBody& body, std::size_t count,
-                       std::optional<Dims> shape) {
-    std::erase_if(specs,
-                  [&](const FeatureSpec& each) { return each.name == name; });  // the last wins
-    if (body.kind == 0 || count == 0) return;  // nothing to tell its type by
-    FeatureSpec spec;
-    spec.name = name;
-    spec.kind = body.kind == kBytesList   ? FeatureKind::bytes
-                : body.kind == kFloatList ? FeatureKind::float32
-                                          : FeatureKind::int64;
-    if (spec.kind == FeatureKind::bytes && shape) shape = Dims{-1};
-    spec.shape = shape;
-    specs.push_back(std::move(spec));
-  };
+Inferred infer(std::span<const std::byte> record) {
+  Inferred found;
   bool sound = true;
   const bool ok = each_feature(
       record, [&](std::string_view name, std::span<const std::byte> message, bool in_steps) {
-        FeatureBody body;
-        std::size_t count = 0;
-        if (!in_steps) {
-          sound = sound && body_of(message, body) && count_values(body, count);
-          if (sound) add(name, body, count, count == 1 ? std::nullopt : std::optional<Dims>({-1}));
-          return;
+        std::erase(found.untyped, name);  // the last of a name wins
+        std::erase_if(found.specs, [&](const FeatureSpec& each) { return each.name == name; });
+        Kinds kinds;
+        sound = sound && (in_steps ? each_step(message, [&](const FeatureBody& b) { kinds.add(b); })
+                                   : look_at(message, kinds));
+        if (!sound || !kinds.sound) {
+          sound = false;
+        } else if (kinds.kind == 0 || kinds.mixed) {
+          found.untyped.emplace_back(name);
+        } else {
+          found.specs.push_back(spec_of(name, kinds, in_steps));
         }
-        FeatureBody first;
-        std::size_t width = 0;
-        const bool whole = each_step(message, [&](const FeatureBody& step) {
-          sound = sound && count_values(step, count);
-          if (first.kind == 0) first = step, width = count;
-        });
-        sound = sound && whole;
-        if (!sound) return;
-        add(name, first, width, width == 1 ? Dims{-1} : Dims{-1, std::int64_t(width)});
       });
   if (!ok || !sound) return {};
-  std::sort(specs.begin(), specs.end(),
+  std::sort(found.specs.begin(), found.specs.end(),
             [](const FeatureSpec& a, const FeatureSpec& b) { return a.name < b.name; });
-  return specs;
+  std::sort(found.untyped.begin(), found.untyped.end());
+  return found;
 }
 
 }  // namespace penstock::formats::tfrecord

@@ -131,7 +131,7 @@ TEST(Example, steps_of_a_sequence_example_become_rows) {
       parse(field(2, entry("x", field(1, integers({1})) + field(1, integers({1, 2, 3})))),
             {{"x", "int64[][2]"}});
   ASSERT_FALSE(uneven.status.ok());
-  EXPECT_NE(uneven.status.error().message().find("2 steps"), std::string::npos);
+  EXPECT_NE(uneven.status.error().message().find("from 1 to 3 values"), std::string::npos);
 }
 
 TEST(Example, what_does_not_fit_is_refused_by_name) {
@@ -168,13 +168,44 @@ TEST(Example, cut_anywhere_it_is_refused_or_smaller_but_never_read_beyond) {
 }
 
 TEST(Example, fields_are_inferred_from_a_record) {
-  const std::vector<FeatureSpec> specs = infer(bytes_of(kExample));
+  const std::vector<FeatureSpec> specs = infer(bytes_of(kExample)).specs;
   std::vector<std::string> got;
   for (const FeatureSpec& spec : specs) got.push_back(spec.name + ":" + spec.text());
   EXPECT_EQ(got, (std::vector<std::string>{"box:float[]", "image:bytes", "label:int64",
                                            "names:bytes[]", "score:float", "tokens:int64[]"}));
-  EXPECT_TRUE(infer(bytes_of("no example at all")).empty());
-  EXPECT_TRUE(infer({}).empty());
+  EXPECT_TRUE(infer(bytes_of("no example at all")).specs.empty());
+  EXPECT_TRUE(infer({}).specs.empty());
+}
+
+TEST(Example, what_is_inferred_reads_the_record_itself) {
+  const std::string steps = field(1, integers({0, 1})) + field(1, integers({0, 1, 2}));
+  const std::string even = field(1, floats({1, 2})) + field(1, floats({3, 4}));
+  const std::string pairs = field(1, words({"a", "b"})) + field(1, words({"c", "d"}));
+  const std::string mixed = field(1, integers({1})) + field(1, floats({1}));
+  const std::string record =
+      field(1, entry("box", floats({})) + entry("none", "")) +
+      field(2, entry("tok", steps) + entry("pose", even) + entry("pairs", pairs) +
+                   entry("empty", field(1, integers({}))) + entry("no", "") + entry("mix", mixed));
+  const Inferred found = infer(bytes_of(record));
+  std::vector<std::string> got;
+  for (const FeatureSpec& spec : found.specs) got.push_back(spec.name + ":" + spec.text());
+  EXPECT_EQ(got, (std::vector<std::string>{"box:float[]", "empty:int64[][]", "pairs:bytes[][]",
+                                           "pose:float[][2]", "tok:int64[][]"}));
+  EXPECT_EQ(found.untyped, (std::vector<std::string>{"mix", "no", "none"}));
+  std::vector<FeatureValue> values;
+  Buffer memory;
+  BufferPool pool;
+  ASSERT_TRUE(ExampleParser(found.specs).parse(bytes_of(record), pool, values, memory).ok());
+  EXPECT_EQ(values[0].shape, (Dims{0}));
+  EXPECT_EQ(values[1].lengths, (std::vector<std::size_t>{0}));
+  EXPECT_EQ(values[2].items.size(), 4U);
+  EXPECT_EQ(values[4].lengths, (std::vector<std::size_t>{2, 3}));
+  const Parsed tok{{}, values, memory};
+  EXPECT_EQ(tok.array<std::int64_t>(4), (std::vector<std::int64_t>{0, 1, 0, 1, 2}));
+  const Parsed uneven = parse(record, {{"tok", "int64[][2]"}});
+  ASSERT_FALSE(uneven.status.ok());
+  EXPECT_EQ(uneven.status.error().code(), Code::invalid_argument);
+  EXPECT_NE(uneven.status.error().message().find("int64[][]"), std::string::npos);
 }
 
 TEST(Example, what_users_write_is_understood_or_refused) {

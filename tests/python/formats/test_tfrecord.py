@@ -207,6 +207,112 @@ def test_bytes_of_a_file_are_read_too() -> None:
         list(io.iter_tfrecord(b"x" * 1000))
 
 
+def field(number: int, payload: bytes) -> bytes:
+    assert len(payload) < 128
+    return bytes([number << 3 | 2, len(payload)]) + payload
+
+
+def named(features: dict[str, bytes]) -> bytes:
+    """A map of them, as Features and FeatureLists have it."""
+    return b"".join(
+        field(1, field(1, name.encode()) + field(2, one)) for name, one in features.items()
+    )
+
+
+def whole(*numbers: int) -> bytes:
+    """A Feature of small numbers."""
+    return field(3, field(1, bytes(numbers)) if numbers else b"")
+
+
+def example(**features: bytes) -> bytes:
+    return field(1, named(features))
+
+
+def sequence(context: dict[str, bytes], **lists: list[bytes]) -> bytes:
+    steps = {name: b"".join(field(1, one) for one in each) for name, each in lists.items()}
+    return field(1, named(context)) + field(2, named(steps))
+
+
+def write_records(path: Path, *records: bytes) -> Path:
+    with io.TFRecordWriter(path) as writer:
+        for record in records:
+            writer.write(record)
+    return path
+
+
+def test_a_feature_that_is_empty_at_first_keeps_its_type(tmp_path: Path) -> None:
+    with io.TFRecordWriter(tmp_path / "box.tfrecord") as writer:
+        writer.write_example({"id": 0, "bbox": np.zeros(0, "f4")})
+        writer.write_example({"id": 1, "bbox": [1.0, 2.0, 3.0, 4.0]})
+    for fields in (None, ["bbox", "id"]):
+        ds = ps.open(tmp_path / "box.tfrecord", fields=fields)
+        assert ds.fields == ["bbox", "id"]
+        assert [sample["bbox"].tolist() for sample in ds] == [[], [1, 2, 3, 4]]
+        assert ds[0]["bbox"].dtype == np.float32
+    got = list(io.iter_tfrecord(tmp_path / "box.tfrecord", "infer"))
+    assert [sample["id"] for sample in got] == [0, 1]
+    assert got[1]["bbox"].shape == (4,)
+
+
+def test_a_feature_without_a_type_is_told_of(tmp_path: Path) -> None:
+    path = write_records(
+        tmp_path / "a.tfrecord",
+        sequence({"id": whole(1), "none": b""}, tok=[]),
+        sequence({"id": whole(2), "none": whole(3)}, tok=[whole(1), whole(2)]),
+    )
+    for fields in ([], ["id", "tok"], ["none"]):
+        if fields:
+            with pytest.raises(ps.PlanError, match=rf"no value of '{fields[-1]}'.*fields=\{{"):
+                ps.open(path, fields=fields)
+            continue
+        with pytest.warns(UserWarning, match=r"the first record has 'none', 'tok' without a value"):
+            assert ps.open(path).fields == ["id"]
+    assert ps.open(path, fields=["id"])[1] == {"id": 2}
+    ds = ps.open(path, fields={"tok": "int64[]", "none": "int64[]"})
+    assert [sample["tok"].tolist() for sample in ds] == [[], [1, 2]]
+    with pytest.warns(UserWarning, match=r"this record has 'none', 'tok'"):
+        assert list(io.parse_example(sequence({"id": whole(1), "none": b""}, tok=[]))) == ["id"]
+
+
+def test_steps_of_different_lengths_are_a_list_of_arrays(tmp_path: Path) -> None:
+    words = [field(1, field(1, b"a") + field(1, b"bc")), field(1, b""), field(1, field(1, b"d"))]
+    steps = [whole(0, 1), whole(0, 1, 2), whole()]
+    path = write_records(
+        tmp_path / "a.tfrecord",
+        sequence({"id": whole(0)}, tok=steps, words=words, even=[whole(1, 2), whole(3, 4)]),
+        sequence({"id": whole(1)}, tok=steps[1:], words=[], even=[whole(5, 6)]),
+        sequence({"id": whole(2)}, even=[whole(5), whole(6, 7)]),
+    )
+    ds = ps.open(path)
+    assert ds.fields == ["even", "id", "tok", "words"]
+    first, second = ds[0], ds[1]
+    assert [one.tolist() for one in first["tok"]] == [[0, 1], [0, 1, 2], []]
+    assert {one.dtype for one in first["tok"]} == {np.dtype("i8")}
+    assert plain(first["words"][0]) == [b"a", b"bc"]
+    assert [len(one) for one in first["words"]] == [2, 0, 1]
+    assert first["even"].tolist() == [[1, 2], [3, 4]]
+    assert [one.tolist() for one in second["tok"]] == [[0, 1, 2], []]
+    assert second["words"] == []
+    with pytest.raises(ValueError, match=r"steps of feature 'even' have from 1 to 2.*int64\[\]\[\]"):
+        ds[2]
+    with pytest.raises(ValueError, match="'id' is no list of steps"):
+        _ = ps.open(path, fields={"id": "int64[][]"})[0]
+
+    ds = ps.open(path, fields={"tok": "int64[][]", "even": "int64[][]", "id": "int64"})
+    assert [[step.tolist() for step in sample["even"]] for sample in ds][1:] == [
+        [[5, 6]],
+        [[5], [6, 7]],
+    ]
+    wanted = [sum(one.size for one in sample["tok"]) for sample in ds]
+    assert wanted == [5, 3, 0]
+    for cached in (ds, ds.cache("10MB")):
+        batches = [batch for _ in range(2) for batch in cached.batch(3).loader()]
+        for batch in batches:
+            assert isinstance(batch["tok"], list)
+            assert [sum(one.size for one in each) for each in batch["tok"]] == wanted
+            assert batch["id"].tolist() == [0, 1, 2]
+
+
 values = st.one_of(
     st.binary(max_size=30),
     st.text(max_size=10),

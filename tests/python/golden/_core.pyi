@@ -484,8 +484,10 @@ def iter_tfrecord(source: Any, specs: list[tuple[str, str]], verify: bool, max_m
 def tfrecord_is_packed(names: Sequence[str]) -> bool:
     """Is one of these files compressed?"""
 
-def infer_example(record: Any) -> list[tuple[str, str]]:
-    """The fields that a record has, by name; empty if it is no Example."""
+def infer_example(record: Any) -> tuple[list[tuple[str, str]], list[str]]:
+    """
+    The fields that a record has, by name, and the names of those without a type; empty if it is no Example.
+    """
 
 def parse_example(record: Any, specs: list[tuple[str, str]]) -> dict[str, Any]:
     """See penstock.io.parse_example."""
