@@ -80,6 +80,7 @@ class TFRecordIterator {
     const formats::Findings found = stream_->findings();
     nb::dict all;
     all["damaged"] = found.damaged;
+    all["checksums"] = found.checksums;
     all["cut"] = found.cut;
     return all;
   }

@@ -29,7 +29,8 @@ def iter_tfrecord(
 
     Gives the bytes of each record, or with `fields` a dict of what is in the Example. gzip and zlib
     are unpacked on the way. One bad record costs no other: after an exception the iterator goes on
-    with the next sound one. Its method `findings()` tells how often something was damaged or cut.
+    with the next sound one. Its method `findings()` tells how often a length was damaged, the
+    checksum of a record was wrong, or a file was cut.
 
     Args:
         src: A path, a pattern such as "train-*.tfrecord", a list of these, or the bytes of a file.
@@ -238,6 +239,7 @@ class TFRecords:
         return self._records.read_bytes(index, "data")  # type: ignore[arg-type]
 
     def findings(self) -> dict[str, int]:
-        """How often something was damaged or cut."""
+        """How often a length was damaged or a file cut. Checksums of records are checked when these
+        are read: a wrong one is an error then."""
         found = self._records.findings()
         return {name: found[name] for name in ("damaged", "cut")}

@@ -15,6 +15,7 @@ Findings& Findings::operator+=(const Findings& other) noexcept {
   sparse += other.sparse;
   unnamed += other.unnamed;
   damaged += other.damaged;
+  checksums += other.checksums;
   duplicates += other.duplicates;
   cut += other.cut;
   without_end += other.without_end;

@@ -75,6 +75,7 @@ struct Findings {
   std::uint64_t duplicates = 0;   // records whose key was there before; each is also a bad record
   std::uint64_t cut = 0;          // files that end inside a member; the last record of each is bad
   std::uint64_t without_end = 0;  // tars without end mark: perhaps cut between two members
+  std::uint64_t checksums = 0;    // records of a stream with a wrong checksum; each is a bad record
 
   Findings& operator+=(const Findings& other) noexcept;
 };

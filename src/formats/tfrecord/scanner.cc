@@ -20,19 +20,16 @@ Result<Scanner::Event> Scanner::next() {
     return header->empty() ? Event::end : Event::cut;
   }
   const std::optional<std::uint64_t> length = length_of(header->data());
-  if (!length) return search();
+  if (!length) return search(Event::damage);
   const std::optional<std::uint64_t> whole = window_->size();
   const std::uint64_t most = whole ? *whole - start_ : kLongest;
-  if (*length > most || *length + kHeaderBytes + kFooterBytes > most) {
-    ended_ = true;
-    return Event::cut;
-  }
+  if (*length > most || *length + kHeaderBytes + kFooterBytes > most) return search(Event::cut);
   size_ = *length;
   position_ = start_ + kHeaderBytes + size_ + kFooterBytes;
   return Event::record;
 }
 
-Result<Scanner::Event> Scanner::search() {
+Result<Scanner::Event> Scanner::search(Event without) {
   for (std::uint64_t offset = start_ + 1;; ++offset) {
     window_->keep_from(offset);
     const auto bytes = window_->at(offset, kStep);
@@ -40,7 +37,7 @@ Result<Scanner::Event> Scanner::search() {
     if (bytes->size() < kHeaderBytes) {
       ended_ = true;
       position_ = offset + bytes->size();
-      return Event::damage;
+      return without;
     }
     const std::size_t tries = bytes->size() - kHeaderBytes + 1;
     std::size_t i = 0;

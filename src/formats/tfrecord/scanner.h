@@ -2,6 +2,8 @@
 //
 // A header whose checksum is wrong says nothing of where the next record is. Then every offset is
 // tried until one is the beginning of a record that is sound as a whole; what lies between is lost.
+// So it is with a length beyond the end of the file, if there is such a record behind it; if there is
+// none, the file was cut.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +35,8 @@ class Scanner {
   std::uint64_t position() const noexcept { return position_; }
 
  private:
-  Result<Event> search();
+  // `without`: what it is if no sound record follows.
+  Result<Event> search(Event without);
   Result<bool> begins_at(std::uint64_t offset, std::uint64_t length);
 
   Window* window_;

@@ -114,6 +114,7 @@ class TFRecordStream final : public RecordStream {
     if (!bytes) return end_with(bytes.error());
     if (bytes->size() < wanted) return cut();
     if (verify_ && !is_sound(bytes->first(std::size_t(size)), bytes->last(kFooterBytes))) {
+      ++findings_.checksums;
       return bad(Trouble::checksum);
     }
     const Window::View view = shard.window.view(payload, wanted);

@@ -115,7 +115,25 @@ TEST(TFRecord, a_cut_file_loses_its_last_record_only) {
   }
 }
 
-TEST(TFRecord, a_length_of_two_to_the_62_is_a_cut_file) {
+TEST(TFRecord, a_length_beyond_the_end_costs_one_record_if_sound_ones_follow) {
+  const TempFolder folder;
+  for (const std::uint64_t length : {std::uint64_t(1) << 62, ~std::uint64_t(0), std::uint64_t(1000)}) {
+    std::string bytes = file_of(30);
+    const std::size_t one = framed(record_of(0)).size();
+    bytes.replace(5 * one, kHeaderBytes, header(length));
+    const Texts got = stream(bytes);
+    ASSERT_EQ(got.size(), 30U);
+    EXPECT_TRUE(is_error(got[5], std::to_string(one) + " bytes")) << got[5];
+    EXPECT_EQ(got[6], "record 6");
+    const auto records = open(folder.write(numbered(std::size_t(length % 1000)), bytes));
+    ASSERT_TRUE(records.ok());
+    EXPECT_EQ(read_all(**records).size(), got.size());
+    EXPECT_EQ((*records)->findings().damaged, 1U);
+    EXPECT_EQ((*records)->findings().cut, 0U);
+  }
+}
+
+TEST(TFRecord, a_length_of_two_to_the_62_without_a_record_behind_it_is_a_cut_file) {
   const TempFolder folder;
   const std::string bytes = file_of(2) + header(std::uint64_t(1) << 62) + "rest";
   EXPECT_TRUE(is_error(stream(bytes).at(2), "cut off"));

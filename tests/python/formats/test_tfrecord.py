@@ -144,7 +144,7 @@ def test_a_flipped_bit_costs_one_record(path: Path) -> None:
     assert labels == [i for i in range(100) if i not in (10, 20)]
     assert len(errors) == 2
     assert "damaged" in errors[1]
-    assert reader.findings() == {"damaged": 1, "cut": 0}
+    assert reader.findings() == {"damaged": 1, "checksums": 1, "cut": 0}
 
     ds = ps.open(path, fields={"label": "int64"})
     assert len(ds) == 100
