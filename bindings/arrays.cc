@@ -28,6 +28,8 @@ using formats::chunked::Array;
 using formats::chunked::ArrayRecords;
 using formats::chunked::RowField;
 using formats::chunked::RowOptions;
+using formats::chunked::Varying;
+using formats::hdf5::Listed;
 
 Result<std::vector<Array>> arrays_in(const std::string& name, const std::string& format,
                                      const std::vector<std::string>& fields) {
@@ -83,17 +85,28 @@ std::vector<std::tuple<std::string, std::string, std::string>> notes(const Leaf&
   return all;
 }
 
-// (name, dtype, shape, chunk shape, codecs) of each array.
+Result<std::vector<Listed>> listed_in(const std::string& name, const std::string& format) {
+  if (format == "hdf5") return formats::hdf5::list_arrays(name);
+  Result<std::vector<Array>> arrays = arrays_in(name, format, {});
+  if (!arrays) return std::move(arrays).error();
+  std::vector<Listed> all;
+  for (Array& array : *arrays) all.push_back({std::move(array), ""});
+  return all;
+}
+
+// (name, dtype, shape, chunk shape, codecs, is it a list of these, why it cannot be read) of each.
 nb::list array_info(const std::string& name, const std::string& format) {
-  std::optional<Result<std::vector<Array>>> arrays;
+  std::optional<Result<std::vector<Listed>>> arrays;
   {
     const Released released;
-    arrays.emplace(arrays_in(name, format, {}));
+    arrays.emplace(listed_in(name, format));
   }
   nb::list all;
-  for (const Array& array : must(*std::move(arrays))) {
+  for (const Listed& one : must(*std::move(arrays))) {
+    const Array& array = one.array;
     all.append(nb::make_tuple(array.name, array.element.descr, array.shape, array.chunk,
-                              array.chain.to_string()));
+                              array.chain.to_string(), array.varying == Varying::numbers,
+                              one.unreadable));
   }
   return all;
 }
@@ -126,8 +139,9 @@ void bind_array_leaf(nb::module_& m, nb::class_<Leaf>& leaf) {
           "What the cache of unpacked chunks holds.");
   m.def("array_info", &array_info, "name"_a, "format"_a,
         nb::sig("def array_info(name: str, format: str) -> list[tuple[str, str, list[int], "
-                "list[int], str]]"),
-        "(name, dtype, shape, chunk shape, codecs) of each array.");
+                "list[int], str, bool, str]]"),
+        "(name, dtype, shape, chunk shape, codecs, is a row a list of these, why it cannot be read) "
+        "of each array.");
   m.def(
       "array_attributes",
       [](const std::string& name, const std::string& format, const std::string& path) {

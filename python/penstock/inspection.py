@@ -36,6 +36,8 @@ class Field:
     """Of this sample's value."""
     image: str | None = None
     """"jpeg 400x300", if it is one."""
+    unreadable: str | None = None
+    """Why the samples do not have it; the kind is "unreadable" then."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def inspect(
         source = [source]
     names = [os.fspath(name) for name in source]
     format = format or format_of(tuple(names))
-    ds = ps.open(names, format=format)
+    ds, others = _opened(names, format)
     count = None if ds.sequential else len(ds)
     if count is None:
         found = list(itertools.islice(ds, wanted))
@@ -92,7 +94,7 @@ def inspect(
         names,
         format,
         count,
-        fields,
+        fields + others,
         sum(1 for path in paths for _ in files_of(path)),
         None
         if any("://" in path for path in paths)
@@ -101,6 +103,27 @@ def inspect(
         [f"{name}: {note or codecs}" for leaf in leaves for name, codecs, note in leaf.notes],
         found[:samples],
     )
+
+
+def _opened(names: list[str], format: str) -> tuple[Any, list[Field]]:
+    """The dataset, without the arrays of an HDF5 file that cannot be read; and these."""
+    try:
+        return ps.open(names, format=format), []
+    except (NotImplementedError, ValueError):
+        if format != "hdf5" or len(names) > 1:
+            raise
+        info = io.array_info(names[0])
+        arrays = {name: one for name, one in info.items() if name and one["shape"] != ()}
+        readable = [name for name, one in arrays.items() if "unreadable" not in one]
+        if not readable or len(readable) == len(arrays):
+            raise
+    others = []
+    for name, one in arrays.items():
+        if name not in readable:
+            dtype = None if one["dtype"] is None else str(one["dtype"])
+            shape = one["shape"] and one["shape"][1:]
+            others.append(Field(name, "unreadable", dtype, shape, unreadable=one["unreadable"]))
+    return ps.open(names, format=format, fields=readable), others
 
 
 def as_dict(found: Inspection) -> dict[str, Any]:
@@ -142,6 +165,8 @@ def _field(name: str, value: Any) -> Field:
 
 
 def _describe(one: Field) -> str:
+    if one.unreadable is not None:
+        return f"cannot be read: {one.unreadable}"
     if one.dtype is not None:
         return f"{one.dtype} {list(one.shape) if one.shape else 'number'}"
     size = "" if one.bytes is None else f", {_size(one.bytes)} in the first sample"

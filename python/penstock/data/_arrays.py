@@ -40,6 +40,8 @@ def open_arrays(
     opened = open_source(source)
     native, others = [], []
     for name, dtype, descr, shape in opened.row_fields:
+        if descr == "text":  # is one already
+            continue
         if dtype is not None:
             native.append((name, dtype, tuple(shape)))
         else:

@@ -333,7 +333,8 @@ def _add(
         for field, dtype, shape in step.fields:
             name = final(field) if final is not None else None
             stacked = batch is not None and batch.gather(name or "") == "stack"
-            native.array(field, dtype, list(shape), name is not None and stacked)
+            placed = name is not None and stacked and -1 not in shape
+            native.array(field, dtype, list(shape), placed)
     elif isinstance(step, TableRows):
         for field, _, dtype, shape in step.fields:
             native.array(field, dtype, list(shape), False)

@@ -83,6 +83,7 @@ Status check(Array& array) {
         .in_file(array.place);
   }
   if (shape[0] > std::uint64_t(1) << 62) return impossible(array, "it has too many rows");
+  if (array.varying != Varying::no) return {};  // row_bytes is 0
   array.row_bytes = array.element.bytes;
   for (std::size_t d = 1; d < shape.size(); ++d) {
     const auto bytes = product(array.row_bytes, shape[d], kMostRowBytes);

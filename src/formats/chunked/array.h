@@ -54,6 +54,10 @@ class RowReader {
   // `into` has the size of so many rows, in the file's byte order.
   virtual Status read(std::uint64_t first, std::uint64_t count,
                       std::span<std::byte> into) const = 0;
+  // A row of varying length, in the file's byte order.
+  virtual Status read_one(std::uint64_t, std::vector<std::byte>&) const {
+    return Error(Code::internal, "these rows have one length");
+  }
   // As that of ChunkBytes. A row has `row_bytes`.
   virtual std::optional<BytesAt> place(std::uint64_t, std::uint64_t, std::uint64_t) const {
     return std::nullopt;
@@ -64,10 +68,14 @@ class RowReader {
 std::shared_ptr<const RowReader> plain_rows(std::shared_ptr<const storage::Source> source,
                                             std::uint64_t offset);
 
+// Rows that have no size in common: text, or a list of numbers. Only with a RowReader.
+enum class Varying : std::uint8_t { no, text, numbers };
+
 struct Array {
   std::string name;   // of the field
   std::string place;  // file and name in it, for messages
   Element element;
+  Varying varying = Varying::no;  // then `element` is that of a list's numbers, or of 0 bytes
   Extents shape;                // one extent at least: the rows
   Extents chunk;                // as long as shape; empty if there is a RowReader
   std::vector<std::byte> fill;  // an element, as this machine has it

@@ -45,6 +45,9 @@ std::vector<ExpectedRows::Layout> layouts_of(const std::vector<Array>& arrays) {
   return layouts;
 }
 
+// Bytes of a row that has no size of its own, where a number is needed.
+constexpr std::uint64_t kVaryingGuess = 256;
+
 // Which one of the records of a fetch.
 struct OfFetch {
   const RowFetch* fetch = nullptr;
@@ -77,7 +80,7 @@ class Rows final : public ArrayRecords {
     digest.add("arrays");
     for (const Array& array : arrays_) {
       fields_.push_back(array.name);
-      bytes_ += array.row_bytes * window_;
+      bytes_ += array.row_bytes * window_ + (array.varying == Varying::no ? 0 : kVaryingGuess);
       from_afar_ = from_afar_ || array.from_afar;
       if (!array.flat || windowed_) taken_ += array.row_bytes * window_;  // others are views
       digest.add(array.name);
@@ -139,6 +142,7 @@ class Rows final : public ArrayRecords {
     for (const Array& array : arrays_) {
       RowField field{array.name, array.element, {}};
       if (windowed_) field.shape.push_back(std::int64_t(window_));
+      if (array.varying == Varying::numbers) field.shape.push_back(-1);
       field.shape.insert(field.shape.end(), array.shape.begin() + 1, array.shape.end());
       all.push_back(std::move(field));
     }
@@ -275,6 +279,7 @@ class Rows final : public ArrayRecords {
   Status read(std::size_t a, const Span& rows, BufferPool& pool, Field& field, Held& held,
               const OfFetch& fetched) const {
     const Array& array = arrays_[a];
+    if (array.varying != Varying::no) return read_varying(array, rows.first, field);
     const auto size = std::size_t(array.row_bytes * rows.count);
     const std::uint64_t chunk_rows = array.rows ? 0 : array.chunk[0];
     if (array.flat && rows.first / chunk_rows == (rows.first + rows.count - 1) / chunk_rows) {
@@ -303,6 +308,21 @@ class Rows final : public ArrayRecords {
     }
     if (status.ok()) settle(into, array.element);
     return status;
+  }
+
+  // Its memory is not the pool's: nobody knew beforehand how much it would be.
+  static Status read_varying(const Array& array, std::uint64_t row, Field& field) {
+    std::vector<std::byte> bytes;
+    if (Status status = array.rows->read_one(row, bytes); !status) return status;
+    Result<Buffer> memory = Buffer::allocate(std::max<std::size_t>(bytes.size(), 1));
+    if (!memory) return std::move(memory).error();
+    const std::span<std::byte> into = memory->bytes().first(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), into.begin());
+    settle(into, array.element);
+    field.kind = array.varying == Varying::text ? FieldKind::text : FieldKind::bytes;
+    field.memory = *std::move(memory);
+    field.bytes = into;
+    return {};
   }
 
   // Rows that lie in several chunks, or in one that is all fill value.
@@ -398,6 +418,13 @@ Result<std::shared_ptr<const ArrayRecords>> open_rows(std::vector<Array> arrays,
     return Error(Code::invalid_argument, "window and stride: no more than 2^40 rows");
   }
   for (const Array& array : arrays) {
+    if (options.window > 0 && array.varying != Varying::no) {
+      return Error(Code::invalid_argument,
+                   "rows of '" + array.name +
+                       "' have different lengths, which make no windows; choose others with "
+                       "fields=[...]")
+          .in_file(name);
+    }
     if (options.window > 0 && array.row_bytes > kMostRowBytes / options.window) {
       return Error(Code::invalid_argument,
                    "a window of '" + array.name + "' would be larger than 4 GB")

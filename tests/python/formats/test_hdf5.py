@@ -14,7 +14,7 @@ import numpy as np
 import penstock as ps
 import pytest
 from arrays import NUMBERS, assert_rows, assert_same, filled, texts
-from penstock import io
+from penstock import inspection, io
 
 RECORD = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", [("x", "S3"), ("y", "?")])])
 PADDED = np.dtype(
@@ -118,8 +118,17 @@ def test_files_of_every_version_that_libhdf5_knows(libver: Any, tmp_path: Path) 
 def test_a_file_of_a_later_version_is_an_error(tmp_path: Path) -> None:
     options = {"chunks": (2, 2), "compression": "gzip"}
     path = write(tmp_path / "x.h5", "latest", x=(filled("f4", (8, 2)), options))
-    with pytest.raises(ValueError, match=r"libhdf5 cannot open dataset 'x'.*version.*x.h5"):
+    why = r"libhdf5 cannot open dataset 'x'.*version.*later HDF5 than this libhdf5.*libver=.*x.h5"
+    with pytest.raises(NotImplementedError, match=why):
         ps.open(path)
+    with h5py.File(path, "a", libver="latest") as file:
+        file["y"] = np.arange(8)
+    with pytest.raises(NotImplementedError, match=r"what can be read: fields=\['y'\].*x.h5"):
+        ps.open(path)
+    info = io.array_info(path)
+    assert info["x"]["shape"] is None
+    assert "later HDF5" in info["x"]["unreadable"]
+    assert info["y"]["shape"] == (8,)
 
 
 def test_many_chunks_are_found_at_once(tmp_path: Path) -> None:
@@ -258,12 +267,151 @@ def test_array_info_has_attributes(tmp_path: Path) -> None:
         "half": 0.5,
         "words": ["a", "bc"],
         "texts": ["x", "yz"],
-        "odd": None,
+        "odd": [{"a": 0}, {"a": 0}],
     }
     assert info[""]["attributes"] == {"made": "här", "flag": True}
 
 
+def test_attributes_are_what_h5py_has(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.h5", x=(np.arange(3), {}))
+    color = h5py.enum_dtype({"RED": 1, "GREEN": 2}, basetype="i2")
+    with h5py.File(path, "a") as file:
+        at = file["x"].attrs
+        at["nan"] = float("nan")
+        at["inf"] = np.array([1.0, np.inf, -np.inf])
+        at["half"] = np.array([0.5, -2, 6e-8, np.inf], "f2")
+        at["complex"] = 1 + 2j
+        at["complexes"] = np.array([[1j, np.nan]], "c8")
+        at["record"] = np.array([(1, "ab", 2j)], [("a", "i4"), ("s", "S4"), ("c", "c16")])[0]
+        at["bools"] = np.array([True, False])
+        at.create("enum", 2, dtype=color)
+        lists = np.empty(2, "O")
+        lists[:] = [np.arange(3, dtype="i4"), np.zeros(0, "i4")]
+        at.create("lists", lists, (2,), h5py.vlen_dtype("i4"))
+        at["empty"] = h5py.Empty("f4")
+        at["none"] = np.zeros((0, 2))
+        at["big"] = np.array([2**64 - 1, 0], "u8")
+        at["ref"] = file["x"].ref
+        at["opaque"] = np.void(b"abc")
+    info = io.array_info(path)["x"]
+    assert sorted(info["left_out"]) == ["opaque", "ref"]
+    assert "references" in info["left_out"]["ref"]
+    found = info["attributes"]
+    assert np.isnan(found.pop("nan"))
+    complexes = found.pop("complexes")
+    assert complexes[0][0] == 1j
+    assert np.isnan(complexes[0][1])
+    assert found == {
+        "inf": [1.0, np.inf, -np.inf],
+        "half": np.array([0.5, -2, 6e-8, np.inf], "f2").tolist(),
+        "complex": 1 + 2j,
+        "record": {"a": 1, "s": "ab", "c": 2j},
+        "bools": [True, False],
+        "enum": 2,
+        "lists": [[0, 1, 2], []],
+        "empty": None,
+        "none": [],
+        "big": [2**64 - 1, 0],
+    }
+
+
 # ---- what libhdf5 has to do
+
+
+TEXTS = ["a", "bb", "", "värld", "a longer one " * 20] * 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"chunks": (3,), "compression": "gzip"}, {"chunks": (7,), "maxshape": (None,)}],
+    ids=["contiguous", "gzip", "growing"],
+)
+def test_text_and_lists_of_any_length_are_read_by_libhdf5(options: Any, tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    image = filled("u1", (20, 4, 4))
+    lists = [np.arange(i % 4) for i in range(20)]
+    with h5py.File(path, "w") as file:
+        file.create_dataset("image", data=image, chunks=(4, 4, 4), compression="gzip")
+        file.create_dataset("caption", data=TEXTS, dtype=h5py.string_dtype(), **options)
+        for name, dtype in {"ids": "i4", "boxes": ">f8", "jpeg": "u1"}.items():
+            made = file.create_dataset(name, (20,), h5py.vlen_dtype(dtype), **options)
+            for i in range(20):
+                made[i] = lists[i].astype(dtype)
+        file.create_dataset("unwritten", (20,), h5py.string_dtype(), **options)
+        file.create_dataset("about", data="a single text")
+    ds = ps.open(path)
+    assert ds.fields == ["boxes", "caption", "ids", "image", "jpeg", "unwritten"]
+    assert "caption: read by libhdf5, one thread at a time, because its rows" in ds.explain()
+    assert [sample["caption"] for sample in ds] == TEXTS
+    assert ds[3]["unwritten"] == ""
+    for name, dtype in {"ids": "i4", "boxes": "f8", "jpeg": "u1"}.items():
+        for sample, wanted in zip(ds, lists, strict=True):
+            assert_same(sample[name], wanted.astype(dtype))
+    columns = {"ids": "ragged", "boxes": "list", "jpeg": "pad"}
+    loader = ds.shuffle(seed=3).batch(8, collate=columns).loader(threads=2)
+    seen = []
+    for batch in loader:
+        assert isinstance(batch["caption"], list)
+        offsets = batch["ids"].offsets
+        for i, one in enumerate(batch["image"]):
+            (row,) = np.flatnonzero((image == one).all(axis=(1, 2)))
+            seen.append(int(row))
+            assert batch["caption"][i] == TEXTS[row]
+            assert batch["boxes"][i].tolist() == lists[row].tolist()
+            assert len(batch["jpeg"][i]) >= len(lists[row])
+            assert offsets[i + 1] - offsets[i] == len(lists[row])
+    assert sorted(seen) == list(range(20))
+    assert pickle.loads(pickle.dumps(ds))[7]["caption"] == TEXTS[7]
+    info = io.array_info(path)
+    assert info["caption"]["shape"] == (20,)
+    assert info["caption"]["dtype"].metadata == {"vlen": str}
+    assert info["ids"]["dtype"].metadata == {"vlen": np.dtype("i4")}
+    assert info["about"]["shape"] == ()
+    with pytest.raises(ValueError, match=r"rows of 'caption' have different lengths.*windows"):
+        ps.open(path, fields=["caption"], window=2)
+    found = inspection.inspect(path)
+    assert {one.name: one.kind for one in found.fields} == {
+        "boxes": "array",
+        "caption": "text",
+        "ids": "array",
+        "image": "array",
+        "jpeg": "array",
+        "unwritten": "text",
+    }
+
+
+def test_one_dataset_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    packed = {"chunks": (4, 3), **hdf5plugin.BZip2()}
+    with h5py.File(path, "w") as file:
+        file["image"] = filled("u1", (8, 4, 4))
+        file["label"] = np.arange(8)
+        file.create_dataset("bz", data=filled("i4", (8, 3)), **packed)
+        file.create_dataset("grid", data=[["a", "b"]] * 8, dtype=h5py.string_dtype())
+        file.create_dataset("ref", (8,), h5py.ref_dtype)
+        file.create_dataset("about", data="a single text")
+    why = (
+        r"'bz': its filter 307 \(bzip2\).*nor can be read: 'grid', 'ref'"
+        r".*what can be read: fields=\['image', 'label'\].*x.h5"
+    )
+    with pytest.raises(NotImplementedError, match=why):
+        ps.open(path)
+    assert ps.open(path, fields=["image", "label"])[3]["label"] == 3
+    info = io.array_info(path)
+    assert sorted(info) == ["", "about", "bz", "grid", "image", "label", "ref"]
+    assert [name for name in info if "unreadable" in info[name]] == ["bz", "grid", "ref"]
+    assert info["bz"]["shape"] == (8, 3)
+    assert info["bz"]["dtype"] == np.dtype("i4")
+    assert "307 (bzip2)" in info["bz"]["unreadable"]
+    assert info["grid"]["shape"] == (8, 2)
+    assert info["ref"]["dtype"] is None
+    assert "references" in info["ref"]["unreadable"]
+    found = inspection.inspect(path)
+    assert found.samples == 8
+    assert [one.name for one in found.fields] == ["image", "label", "bz", "grid", "ref"]
+    words = inspection.words(found)
+    assert "bz     cannot be read: dataset 'bz': its filter 307" in words
+    assert "ref    cannot be read: dataset 'ref': references" in words
 
 
 def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None:
@@ -315,10 +463,10 @@ def test_a_filter_that_nobody_has_is_named(tmp_path: Path) -> None:
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     with h5py.File(path, "w") as file:
-        file.create_dataset("text", data=["a", "bcd"])
+        record = np.dtype([("s", h5py.string_dtype()), ("i", "i4")])
+        file.create_dataset("text", (2,), record)
         file.create_dataset("good", data=np.arange(2))
-        lists = file.create_dataset("lists", (2,), h5py.vlen_dtype("i4"))
-        lists[0] = [1, 2]
+        file.create_dataset("lists", (2,), h5py.vlen_dtype(np.dtype([("a", "i4")])))
     for name, why in {"text": "text of variable length", "lists": "lists of variable"}.items():
         with pytest.raises(NotImplementedError, match=rf"dataset '{name}': {why}.*fields="):
             ps.open(path, fields=[name])

@@ -637,8 +637,10 @@ class Leaf:
         Rows of tables. columns: (name, kind, dtype, shape); groups: (file, number in it, rows, rows that are samples as uint32, b'' for all); load(group) hands its columns over.
         """
 
-def array_info(name: str, format: str) -> list[tuple[str, str, list[int], list[int], str]]:
-    """(name, dtype, shape, chunk shape, codecs) of each array."""
+def array_info(name: str, format: str) -> list[tuple[str, str, list[int], list[int], str, bool, str]]:
+    """
+    (name, dtype, shape, chunk shape, codecs, is a row a list of these, why it cannot be read) of each array.
+    """
 
 def array_attributes(name: str, format: str, path: str) -> str:
     """The attributes of an array or group, as JSON."""

@@ -51,6 +51,8 @@ struct Dataset {
   std::uint64_t base = 0;           // what addresses are relative to
   std::string only_hdf5;            // why only libhdf5 can read it; empty: that is not so
   bool elsewhere = false;           // are its elements in other files?
+  bool text = false, list = false;  // of varying length; `descr` is that of a list's numbers
+  std::string unreadable;           // why elements of this type are not read; else there is a descr
 };
 
 class File {
@@ -63,6 +65,9 @@ class File {
   // In the file's byte order.
   virtual Status read_rows(const std::string& path, std::uint64_t first, std::uint64_t count,
                            std::span<std::byte> into) const = 0;
+  // The same of a single row of text or of a list.
+  virtual Status read_one(const std::string& path, std::uint64_t row,
+                          std::vector<std::byte>& into) const = 0;
   virtual Result<std::string> attributes(const std::string& path) const = 0;  // JSON; "": the root
 };
 

@@ -1,6 +1,7 @@
 #include "formats/chunked/hdf5/open.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "formats/chunked/hdf5/chunk_index.h"
 #include "formats/chunked/hdf5/module.h"
@@ -54,6 +55,9 @@ class ByLibrary final : public chunked::RowReader {
   Status read(std::uint64_t first, std::uint64_t count, std::span<std::byte> into) const override {
     return file_->read_rows(path_, first, count, into);
   }
+  Status read_one(std::uint64_t row, std::vector<std::byte>& into) const override {
+    return file_->read_one(path_, row, into);
+  }
 
  private:
   FilePtr file_;
@@ -96,6 +100,13 @@ std::string words_of(const Filter& filter) {
   return "its filter " + std::to_string(filter.id) + name;
 }
 
+// 'a', 'b'
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "'" : ", '") + name + "'";
+  return all;
+}
+
 // What libhdf5 has to read, `why` saying so, needs filters that libhdf5 has.
 Status check_filters(const Dataset& dataset, const std::string& path, const std::string& why) {
   if (dataset.layout != Dataset::Layout::chunked) return {};  // nothing is filtered
@@ -132,34 +143,61 @@ Result<std::string> set_chunks(const Dataset& dataset, const Opened& opened,
   return std::string();
 }
 
-Result<chunked::Array> make_array(const Opened& opened, const std::string& path) {
+Error not_read(const std::string& path, const std::string& why) {
+  return Error(Code::unsupported, "dataset '" + path + "': " + why);
+}
+
+// The element and the shape, as far as they are known.
+Status set_element(const Dataset& dataset, const std::string& path, chunked::Array& array) {
+  array.shape = dataset.shape;
+  array.chunk = dataset.chunk;
+  if (!dataset.shape.empty()) {
+    array.shape.insert(array.shape.end(), dataset.inner.begin(), dataset.inner.end());
+  }
+  if (!dataset.unreadable.empty()) {
+    if (dataset.shape.empty()) return {};
+    return not_read(path, dataset.unreadable);
+  }
+  array.element.descr = dataset.descr;
+  array.element.bytes = dataset.element_bytes;
+  if (dataset.text || dataset.list) {
+    array.varying = dataset.text ? chunked::Varying::text : chunked::Varying::numbers;
+  }
+  if (dataset.descr[0] != '{' && !dataset.text) {
+    Result<chunked::Element> element = chunked::element_of(dataset.descr);
+    if (!element) return std::move(element).error();
+    array.element = *std::move(element);
+  }
+  array.element.texts = dataset.texts;
+  if (array.varying != chunked::Varying::no && dataset.shape.size() > 1) {
+    return not_read(path, std::string(dataset.text ? "text" : "lists") +
+                              " of variable length in more than one dimension cannot be read; "
+                              "leave it out with fields=[...] of the others");
+  }
+  return {};
+}
+
+// Fills in the array as far as it goes.
+Status make_array(const Opened& opened, const std::string& path, chunked::Array& array) {
   const SourcePtr& source = opened.source;
+  array.name = path;
+  array.place = source->name();
+  array.from_afar = opened.remote();
   Result<Dataset> dataset = opened.file->describe(path);
   if (!dataset) return std::move(dataset).error();
+  if (Status status = set_element(*dataset, path, array); !status) return status;
+  array.chunk.clear();
+  if (dataset->shape.empty()) return {};  // a single value: who wants it is told so later
   if (dataset->elsewhere && opened.remote()) {
     return Error(Code::unsupported, "dataset '" + path +
                                         "' is in other files, which are not looked for on a web "
                                         "server: name others with fields=[...]");
   }
-  chunked::Array array;
-  array.name = path;
-  array.place = source->name();
-  array.from_afar = opened.remote();
-  array.shape = dataset->shape;
-  array.shape.insert(array.shape.end(), dataset->inner.begin(), dataset->inner.end());
-  if (dataset->shape.empty()) return array;  // a single value: who wants it is told so later
-  array.element.descr = dataset->descr;
-  array.element.bytes = dataset->element_bytes;
-  if (dataset->descr[0] != '{') {
-    Result<chunked::Element> element = chunked::element_of(dataset->descr);
-    if (!element) return std::move(element).error();
-    array.element = *std::move(element);
-  }
-  array.element.texts = dataset->texts;
   array.fill = dataset->fill;
   array.fill.resize(array.element.bytes);
   chunked::settle(array.fill, array.element);
   std::string why = dataset->only_hdf5;
+  if (array.varying != chunked::Varying::no) why = "its rows have different lengths";
   if (why.empty() && dataset->layout == Dataset::Layout::chunked) {
     array.chunk = dataset->chunk;
     array.chunk.insert(array.chunk.end(), dataset->inner.begin(), dataset->inner.end());
@@ -174,15 +212,13 @@ Result<chunked::Array> make_array(const Opened& opened, const std::string& path)
                                                          : "of how it is laid out";
   }
   if (!why.empty()) {
-    if (Status status = check_filters(*dataset, path, why); !status) {
-      return std::move(status).error();
-    }
+    if (Status status = check_filters(*dataset, path, why); !status) return status;
     array.chunk.clear();
     array.chain.codecs.clear();
     array.rows = std::make_shared<ByLibrary>(opened.file, path);
     array.note = "read by libhdf5, one thread at a time, because " + why;
   }
-  if (Status status = check(array); !status) return std::move(status).error();
+  if (Status status = check(array); !status) return status;
   if (why.empty() && array.rows != nullptr) {
     const std::uint64_t left = source->size() - std::min(source->size(), dataset->offset);
     if (array.row_bytes > 0 && array.shape[0] > left / array.row_bytes) {
@@ -190,7 +226,7 @@ Result<chunked::Array> make_array(const Opened& opened, const std::string& path)
                    "dataset '" + path + "' lies outside the HDF5 file; was it cut off?");
     }
   }
-  return array;
+  return {};
 }
 
 Result<Opened> open_file(const std::string& name) {
@@ -216,6 +252,8 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
   const Result<std::vector<std::string>> all = opened->file->datasets();
   if (!all) return Error(all.error()).in_file(name);
   std::vector<chunked::Array> arrays;
+  std::vector<std::string> unreadable;
+  std::optional<Error> failure;  // of the first of them
   for (const std::string& path : fields.empty() ? *all : fields) {
     if (std::find(all->begin(), all->end(), path) == all->end() && !opened->file->has(path)) {
       std::string there;
@@ -223,12 +261,43 @@ Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
       return Error(Code::no_field, "there is no dataset '" + path + "'; there are: " + there)
           .in_file(name);
     }
-    Result<chunked::Array> array = make_array(*opened, path);
-    if (!array) return std::move(array).error().in_file(name);
-    if (array->shape.empty() && fields.empty()) continue;
-    arrays.push_back(*std::move(array));
+    chunked::Array array;
+    if (Status status = make_array(*opened, path, array); !status) {
+      if (!fields.empty() || status.error().code() == Code::io) {
+        return std::move(status).error().in_file(name);
+      }
+      if (!failure) failure = std::move(status).error();
+      unreadable.push_back(path);
+      continue;
+    }
+    if (array.shape.empty() && fields.empty()) continue;
+    arrays.push_back(std::move(array));
   }
-  return arrays;
+  if (!failure) return arrays;
+  std::vector<std::string> readable;
+  for (const chunked::Array& array : arrays) readable.push_back(array.name);
+  unreadable.erase(unreadable.begin());
+  if (!unreadable.empty()) failure->add_words("; nor can be read: " + listed(unreadable));
+  if (!readable.empty()) {
+    failure->add_words("; what can be read: fields=[" + listed(readable) + "]");
+  }
+  return std::move(*failure).in_file(name);
+}
+
+Result<std::vector<Listed>> list_arrays(const std::string& name) {
+  const auto opened = open_file(name);
+  if (!opened) return opened.error();
+  const Result<std::vector<std::string>> paths = opened->file->datasets();
+  if (!paths) return Error(paths.error()).in_file(name);
+  std::vector<Listed> all;
+  for (const std::string& path : *paths) {
+    Listed& one = all.emplace_back();
+    if (Status status = make_array(*opened, path, one.array); !status) {
+      if (status.error().code() == Code::io) return std::move(status).error().in_file(name);
+      one.unreadable = status.error().message();
+    }
+  }
+  return all;
 }
 
 Result<std::string> attributes(const std::string& name, const std::string& path) {

@@ -14,10 +14,22 @@
 namespace penstock::formats::hdf5 {
 
 // The datasets of these names ("image", "train/label"), or all below the root that have rows.
+// If some of these cannot be read, the Error names those that can.
 Result<std::vector<chunked::Array>> open_arrays(const std::string& name,
                                                 const std::vector<std::string>& fields);
 
-// The attributes of the dataset or group at `path` ("": the root), as JSON text.
+// A dataset, whether or not it can be read. If not, its array is known in part, or not at all.
+struct Listed {
+  chunked::Array array;
+  std::string unreadable;  // why; empty: it can be read
+};
+
+// All below the root, single values too.
+Result<std::vector<Listed>> list_arrays(const std::string& name);
+
+// The attributes of the dataset or group at `path` ("": the root), as JSON text; in it NaN
+// and Infinity are words, a complex number is {"\0complex": [re, im]}, and what cannot be told is in
+// {"\0left out": {name: why}}.
 Result<std::string> attributes(const std::string& name, const std::string& path);
 
 }  // namespace penstock::formats::hdf5

@@ -1,8 +1,9 @@
 #include "formats/chunked/hdf5/module/attributes.h"
 
+#include <cmath>
 #include <cstring>
-#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "formats/chunked/hdf5/module/handle.h"
@@ -14,81 +15,200 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr hssize_t kMostElements = 1 << 20;
+constexpr std::size_t kMostBytes = std::size_t(1) << 28;
+// Names that no attribute and no part of a record can have.
+const std::string kComplex("\0complex", 8), kLeftOut("\0left out", 9);
 
-// Elements as a list of lists, by shape.
-Json shaped(const std::vector<Json>& flat, const std::vector<hsize_t>& shape, std::size_t d,
-            std::size_t& next) {
-  if (d == shape.size()) return next < flat.size() ? flat[next++] : Json();
-  Json list = Json::array();
-  for (hsize_t i = 0; i < shape[d]; ++i) list.push_back(shaped(flat, shape, d + 1, next));
-  return list;
+// A value, or in `why` the reason why there is none.
+struct Told {
+  Json value;
+  std::string why;
+};
+
+Told not_told(std::string why) {
+  return {Json(), std::move(why)};
 }
 
 template <class T>
-bool read_numbers(hid_t attribute, hid_t memory_type, std::size_t count, std::vector<Json>& into,
-                  bool truth = false) {
-  std::vector<T> values(count);
-  if (H5Aread(attribute, memory_type, values.data()) < 0) return false;
-  for (const T value : values) into.push_back(truth ? Json(value != 0) : Json(value));
-  return true;
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
 }
 
-bool read_texts(hid_t attribute, hid_t type, hid_t space, std::size_t count,
-                std::vector<Json>& into) {
+double half(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double size = std::ldexp(exponent == 0 ? mantissa : mantissa + 1024, std::max(exponent, 1) - 25);
+  if (exponent == 31) size = mantissa == 0 ? HUGE_VAL : NAN;
+  return (bits >> 15) != 0 ? -size : size;
+}
+
+Told real(std::size_t size, const std::byte* at) {
+  switch (size) {
+    case 2:
+      return {half(load<std::uint16_t>(at)), {}};
+    case 4:
+      return {double(load<float>(at)), {}};
+    case 8:
+      return {load<double>(at), {}};
+    case sizeof(long double):
+      return {double(load<long double>(at)), {}};
+    default:
+      return not_told("floating point of " + std::to_string(8 * size) + " bits");
+  }
+}
+
+Told integer(std::size_t size, bool has_sign, const std::byte* at) {
+  switch (size) {
+    case 1:
+      return {has_sign ? Json(load<std::int8_t>(at)) : Json(load<std::uint8_t>(at)), {}};
+    case 2:
+      return {has_sign ? Json(load<std::int16_t>(at)) : Json(load<std::uint16_t>(at)), {}};
+    case 4:
+      return {has_sign ? Json(load<std::int32_t>(at)) : Json(load<std::uint32_t>(at)), {}};
+    case 8:
+      return {has_sign ? Json(load<std::int64_t>(at)) : Json(load<std::uint64_t>(at)), {}};
+    default:
+      return not_told("integers of " + std::to_string(8 * size) + " bits");
+  }
+}
+
+Told told(hid_t type, const std::byte* at);
+
+// Elements side by side as a list of lists, by shape.
+Told shaped(hid_t type, std::span<const hsize_t> shape, const std::byte*& at) {
+  if (shape.empty()) {
+    const std::byte* const one = at;
+    at += H5Tget_size(type);
+    return told(type, one);
+  }
+  Told all{Json::array(), {}};
+  for (hsize_t i = 0; i < shape[0]; ++i) {
+    Told one = shaped(type, shape.subspan(1), at);
+    if (!one.why.empty()) return one;
+    all.value.push_back(std::move(one.value));
+  }
+  return all;
+}
+
+Told text(hid_t type, const std::byte* at) {
   if (H5Tis_variable_str(type) > 0) {
-    std::vector<char*> values(count, nullptr);
-    const Handle memory = type_handle(H5Tcopy(H5T_C_S1));
-    H5Tset_size(memory.get(), H5T_VARIABLE);
-    H5Tset_cset(memory.get(), H5Tget_cset(type));
-    if (H5Aread(attribute, memory.get(), values.data()) < 0) return false;
-    for (const char* text : values) into.push_back(text == nullptr ? "" : text);
-    H5Dvlen_reclaim(memory.get(), space, H5P_DEFAULT, values.data());
-    return true;
+    const char* words = load<const char*>(at);
+    return {words == nullptr ? "" : words, {}};
   }
-  const std::size_t size = H5Tget_size(type);
-  std::vector<char> bytes(size * count);
-  if (H5Aread(attribute, type, bytes.data()) < 0) return false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const char* text = bytes.data() + i * size;
-    into.push_back(std::string(text, ::strnlen(text, size)));
-  }
-  return true;
+  const auto* words = reinterpret_cast<const char*>(at);
+  return {std::string(words, ::strnlen(words, H5Tget_size(type))), {}};
 }
 
-Json value_of(hid_t attribute) {
-  const Handle type = type_handle(H5Aget_type(attribute));
-  const Handle space = space_handle(H5Aget_space(attribute));
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (!type || !space || count <= 0 || count > kMostElements) return Json();
-  std::vector<hsize_t> shape(std::size_t(std::max(H5Sget_simple_extent_ndims(space.get()), 0)));
-  if (!shape.empty()) H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
-  std::vector<Json> flat;
-  bool read = false;
-  const auto many = std::size_t(count);
-  switch (H5Tget_class(type.get())) {
+Told record(hid_t type, const std::byte* at) {
+  Told all{Json::object(), {}};
+  Json parts = Json::array();
+  for (int i = 0; i < H5Tget_nmembers(type); ++i) {
+    const Handle member = type_handle(H5Tget_member_type(type, unsigned(i)));
+    char* name = H5Tget_member_name(type, unsigned(i));
+    const std::string key = name == nullptr ? "" : name;
+    H5free_memory(name);
+    Told one = told(member.get(), at + H5Tget_member_offset(type, unsigned(i)));
+    if (!one.why.empty()) return one;
+    parts.push_back(one.value);
+    all.value[key] = std::move(one.value);
+  }
+  if (is_complex(type)) return {Json{{kComplex, std::move(parts)}}, {}};
+  return all;
+}
+
+Told told(hid_t type, const std::byte* at) {
+  const std::size_t size = H5Tget_size(type);
+  switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-      read = H5Tget_sign(type.get()) == H5T_SGN_NONE
-                 ? read_numbers<unsigned long long>(attribute, H5T_NATIVE_ULLONG, many, flat)
-                 : read_numbers<long long>(attribute, H5T_NATIVE_LLONG, many, flat);
-      break;
+      return integer(size, H5Tget_sign(type) != H5T_SGN_NONE, at);
+    case H5T_BITFIELD:
+      return integer(size, false, at);
     case H5T_FLOAT:
-      read = read_numbers<double>(attribute, H5T_NATIVE_DOUBLE, many, flat);
-      break;
+      return real(size, at);
     case H5T_ENUM: {
-      const Result<TypeWords> words = words_of(type.get());
-      if (words && words->descr == "|b1") {
-        read = read_numbers<signed char>(attribute, type.get(), many, flat, true);
-      }
-      break;
+      if (is_boolean(type)) return {load<std::uint8_t>(at) != 0, {}};
+      const Handle base = type_handle(H5Tget_super(type));
+      return told(base.get(), at);
     }
     case H5T_STRING:
-      read = read_texts(attribute, type.get(), space.get(), many, flat);
-      break;
+      return text(type, at);
+    case H5T_COMPOUND:
+      return record(type, at);
+    case H5T_ARRAY: {
+      const Handle base = type_handle(H5Tget_super(type));
+      hsize_t extents[H5S_MAX_RANK];
+      const int rank = H5Tget_array_dims2(type, extents);
+      return shaped(base.get(), {extents, std::size_t(std::max(rank, 0))}, at);
+    }
+    case H5T_VLEN: {
+      const Handle base = type_handle(H5Tget_super(type));
+      const auto list = load<hvl_t>(at);
+      const auto* first = static_cast<const std::byte*>(list.p);
+      const hsize_t count = first == nullptr ? 0 : list.len;
+      return shaped(base.get(), {&count, 1}, first);
+    }
+    case H5T_REFERENCE:
+      return not_told("references");
     default:
-      break;
+      return not_told("elements of an opaque or unknown type");
   }
-  std::size_t next = 0;
-  return read ? shaped(flat, shape, 0, next) : Json();
+}
+
+Told value_of(hid_t attribute) {
+  const Handle stored = type_handle(H5Aget_type(attribute));
+  const Handle space = space_handle(H5Aget_space(attribute));
+  if (!stored || !space) return not_told("libhdf5 cannot open it: " + last_failure());
+  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return {};  // that is what None says
+  const Handle type = type_handle(H5Tget_native_type(stored.get(), H5T_DIR_ASCEND));
+  if (!type) return not_told("references, or elements of an unknown type");
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  const std::size_t size = H5Tget_size(type.get());
+  if (count < 0 || count > kMostElements || size > kMostBytes / std::size_t(count + 1)) {
+    return not_told("too many elements");
+  }
+  std::vector<hsize_t> shape(std::size_t(std::max(H5Sget_simple_extent_ndims(space.get()), 0)));
+  if (!shape.empty()) H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
+  std::vector<std::byte> bytes(std::max<std::size_t>(size * std::size_t(count), 1));
+  if (count > 0 && H5Aread(attribute, type.get(), bytes.data()) < 0) {
+    return not_told("libhdf5 cannot read it: " + last_failure());
+  }
+  const std::byte* at = bytes.data();
+  Told value = shaped(type.get(), shape, at);
+  if (count > 0) H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, bytes.data());
+  return value;
+}
+
+// As dump() does, but with the words that Python takes for numbers that JSON has not.
+void write(const Json& value, std::string& into) {
+  const auto plain = [&](const Json& one) {
+    into += one.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  const char* between = "";
+  if (value.is_object()) {
+    into += '{';
+    for (const auto& [key, one] : value.items()) {
+      into += between;
+      plain(Json(key));
+      into += ':';
+      write(one, into);
+      between = ",";
+    }
+    into += '}';
+  } else if (value.is_array()) {
+    into += '[';
+    for (const Json& one : value) {
+      into += between;
+      write(one, into);
+      between = ",";
+    }
+    into += ']';
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    const auto number = value.get<double>();
+    into += std::isnan(number) ? "NaN" : number < 0 ? "-Infinity" : "Infinity";
+  } else {
+    plain(value);
+  }
 }
 
 }  // namespace
@@ -99,12 +219,20 @@ std::string attributes_json(hid_t object) {
   H5Aiterate2(
       object, H5_INDEX_NAME, H5_ITER_INC, &at,
       [](hid_t where, const char* name, const H5A_info_t*, void* into) -> herr_t {
+        Json& found = *static_cast<Json*>(into);
         const Handle attribute(H5Aopen(where, name, H5P_DEFAULT), &H5Aclose);
-        if (attribute) (*static_cast<Json*>(into))[name] = value_of(attribute.get());
+        Told one = attribute ? value_of(attribute.get()) : not_told("libhdf5 cannot open it");
+        if (one.why.empty()) {
+          found[name] = std::move(one.value);
+        } else {
+          found[kLeftOut][name] = std::move(one.why);
+        }
         return 0;
       },
       &all);
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text;
+  write(all, text);
+  return text;
 }
 
 }  // namespace penstock::formats::hdf5

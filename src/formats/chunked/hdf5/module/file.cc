@@ -63,12 +63,13 @@ class OpenedFile final : public File {
   Result<Dataset> describe(const std::string& path) const override {
     const std::lock_guard hold(library());
     const hid_t id = dataset(path);
-    if (id < 0) return failed("open dataset '" + path + "'");
+    if (id < 0) return not_opened(path);
     const Handle type = type_handle(H5Dget_type(id));
     const Handle space = space_handle(H5Dget_space(id));
     const Handle created = plist_handle(H5Dget_create_plist(id));
     if (!type || !space || !created) return failed("open dataset '" + path + "'");
     Dataset found;
+    set_type(type.get(), found);
     const int rank = H5Sget_simple_extent_ndims(space.get());
     if (rank <= 0) return found;
     found.shape.resize(std::size_t(rank));
@@ -77,18 +78,12 @@ class OpenedFile final : public File {
     static_assert(H5S_UNLIMITED == ~hsize_t(0));
     H5Sget_simple_extent_dims(space.get(), reinterpret_cast<hsize_t*>(found.shape.data()),
                               reinterpret_cast<hsize_t*>(found.most.data()));
-    Result<TypeWords> words = words_of(type.get());
-    if (!words)
-      return Error(Code::unsupported, "dataset '" + path + "': " + words.error().message());
-    found.descr = std::move(words->descr);
-    found.inner = std::move(words->inner);
-    found.element_bytes = words->bytes;
-    found.texts = std::move(words->texts);
-    found.fill.resize(H5Tget_size(type.get()));
+    const bool plain = found.unreadable.empty() && !found.text && !found.list;
+    if (plain) found.fill.resize(H5Tget_size(type.get()));
     // Asked for a damaged one, libhdf5 1.10 does not come back: so it is looked at first.
     H5D_fill_value_t fill = H5D_FILL_VALUE_ERROR;
     if (H5Pfill_value_defined(created.get(), &fill) < 0 || fill == H5D_FILL_VALUE_ERROR ||
-        (fill == H5D_FILL_VALUE_USER_DEFINED &&
+        (fill == H5D_FILL_VALUE_USER_DEFINED && plain &&
          H5Pget_fill_value(created.get(), type.get(), found.fill.data()) < 0)) {
       return failed("find the fill value of dataset '" + path + "'");
     }
@@ -135,6 +130,40 @@ class OpenedFile final : public File {
     return {};
   }
 
+  Status read_one(const std::string& path, std::uint64_t row,
+                  std::vector<std::byte>& into) const override {
+    const std::lock_guard hold(library());
+    into.clear();
+    const hid_t id = dataset(path);
+    if (id < 0) return failed("open dataset '" + path + "'");
+    const Handle type = type_handle(H5Dget_type(id));
+    const Handle space = space_handle(H5Dget_space(id));
+    const hsize_t start = row, one = 1;
+    const Handle rows = space_handle(H5Screate_simple(1, &one, nullptr));
+    if (H5Sget_simple_extent_ndims(space.get()) != 1 ||
+        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &one, nullptr) < 0) {
+      return failed("read dataset '" + path + "'");
+    }
+    const bool is_text = H5Tis_variable_str(type.get()) > 0;
+    char* text = nullptr;
+    hvl_t list{0, nullptr};
+    void* const value = is_text ? static_cast<void*>(&text) : &list;
+    if (H5Dread(id, type.get(), rows.get(), space.get(), H5P_DEFAULT, value) < 0) {
+      return failed("read dataset '" + path + "'");
+    }
+    const void* bytes = text;
+    std::size_t size = text == nullptr ? 0 : std::strlen(text);
+    if (!is_text) {
+      const Handle item = type_handle(H5Tget_super(type.get()));
+      bytes = list.p;
+      size = list.p == nullptr ? 0 : list.len * H5Tget_size(item.get());
+    }
+    into.resize(size);
+    if (size > 0) std::memcpy(into.data(), bytes, size);
+    H5Dvlen_reclaim(type.get(), rows.get(), H5P_DEFAULT, value);
+    return {};
+  }
+
   Result<std::string> attributes(const std::string& path) const override {
     const std::lock_guard hold(library());
     const Handle object(H5Oopen(id_, path.empty() ? "/" : path.c_str(), H5P_DEFAULT), &H5Oclose);
@@ -144,6 +173,49 @@ class OpenedFile final : public File {
 
  private:
   Error failed(const std::string& doing) const { return failure_of(doing, remote_.get()); }
+
+  // A header that has a checksum is of a later version than ours, where it is not known.
+  Error not_opened(const std::string& path) const {
+    Error error = failed("open dataset '" + path + "'");
+    H5O_info_t info;
+    if (error.message().find("version") == std::string::npos ||
+        H5Oget_info_by_name2(id_, path.c_str(), &info, H5O_INFO_HDR, H5P_DEFAULT) < 0 ||
+        info.hdr.version < 2) {
+      return error;
+    }
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    const std::string own = std::to_string(major) + "." + std::to_string(minor);
+    return Error(Code::unsupported,
+                 error.message() + ": it was written by a later HDF5 than this libhdf5, which is " +
+                     own + "." + std::to_string(release) +
+                     "; write it with h5py.File(..., libver=('earliest', 'v" +
+                     std::to_string(major) + std::to_string(minor) +
+                     "')), or build Penstock with a later libhdf5");
+  }
+
+  static void set_type(hid_t type, Dataset& found) {
+    const H5T_class_t kind = H5Tget_class(type);
+    if (kind == H5T_STRING && H5Tis_variable_str(type) > 0) {
+      found.descr = "text";
+      found.text = true;
+      return;
+    }
+    const Handle item = type_handle(kind == H5T_VLEN ? H5Tget_super(type) : H5Tcopy(type));
+    Result<TypeWords> words = words_of(item.get());
+    const bool numbers = words && words->inner.empty() && words->descr.size() == 3 &&
+                         std::strchr("biuf", words->descr[1]) != nullptr;
+    if (words && kind == H5T_VLEN && !numbers) words = words_of(type);
+    if (!words) {
+      found.unreadable = words.error().message();
+      return;
+    }
+    found.list = kind == H5T_VLEN;
+    found.descr = std::move(words->descr);
+    found.inner = std::move(words->inner);
+    found.element_bytes = words->bytes;
+    found.texts = std::move(words->texts);
+  }
 
   // Stays open: below 0 if it cannot be opened.
   hid_t dataset(const std::string& path) const {

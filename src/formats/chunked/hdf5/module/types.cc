@@ -62,35 +62,12 @@ Result<TypeWords> real(hid_t type) {
 }
 
 Result<TypeWords> text(hid_t type) {
-  if (H5Tis_variable_str(type) > 0) return unreadable("text of variable length");
+  if (H5Tis_variable_str(type) > 0) return unreadable("text of variable length inside of records or lists");
   const std::size_t size = H5Tget_size(type);
   TypeWords words{"|S" + std::to_string(size), {}, size, {}};
   const H5T_str_t end = H5Tget_strpad(type);
   if (end != H5T_STR_NULLPAD) words.texts.push_back({0, size, end == H5T_STR_SPACEPAD});
   return words;
-}
-
-// h5py's booleans are an enumeration.
-bool is_boolean(hid_t type) {
-  if (H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 1) return false;
-  for (unsigned i = 0; i < 2; ++i) {
-    signed char value = -1;
-    H5Tget_member_value(type, i, &value);
-    const std::string name = member_name(type, i);
-    if (!(name == "FALSE" && value == 0) && !(name == "TRUE" && value == 1)) return false;
-  }
-  return true;
-}
-
-// So are its complex numbers a record.
-bool is_complex(hid_t type) {
-  if (H5Tget_nmembers(type) != 2 || member_name(type, 0) != "r" || member_name(type, 1) != "i") {
-    return false;
-  }
-  const Handle a = type_handle(H5Tget_member_type(type, 0));
-  const Handle b = type_handle(H5Tget_member_type(type, 1));
-  return H5Tget_class(a.get()) == H5T_FLOAT && H5Tequal(a.get(), b.get()) > 0 &&
-         H5Tget_size(type) == 2 * H5Tget_size(a.get()) && H5Tget_size(a.get()) >= 4;
 }
 
 Result<TypeWords> record(hid_t type) {
@@ -165,6 +142,29 @@ Result<TypeWords> opaque(hid_t type) {
 
 }  // namespace
 
+// h5py's booleans are an enumeration.
+bool is_boolean(hid_t type) {
+  if (H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 1) return false;
+  for (unsigned i = 0; i < 2; ++i) {
+    signed char value = -1;
+    H5Tget_member_value(type, i, &value);
+    const std::string name = member_name(type, i);
+    if (!(name == "FALSE" && value == 0) && !(name == "TRUE" && value == 1)) return false;
+  }
+  return true;
+}
+
+// So are its complex numbers a record.
+bool is_complex(hid_t type) {
+  if (H5Tget_nmembers(type) != 2 || member_name(type, 0) != "r" || member_name(type, 1) != "i") {
+    return false;
+  }
+  const Handle a = type_handle(H5Tget_member_type(type, 0));
+  const Handle b = type_handle(H5Tget_member_type(type, 1));
+  return H5Tget_class(a.get()) == H5T_FLOAT && H5Tequal(a.get(), b.get()) > 0 &&
+         H5Tget_size(type) == 2 * H5Tget_size(a.get()) && H5Tget_size(a.get()) >= 4;
+}
+
 Result<TypeWords> words_of(hid_t type) {
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
@@ -186,7 +186,7 @@ Result<TypeWords> words_of(hid_t type) {
     case H5T_OPAQUE:
       return opaque(type);
     case H5T_VLEN:
-      return unreadable("lists of variable length");
+      return unreadable("lists of variable length in which there are no single numbers");
     case H5T_REFERENCE:
       return unreadable("references");
     default:

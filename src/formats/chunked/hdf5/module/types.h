@@ -17,6 +17,9 @@ struct TypeWords {
   std::vector<chunked::Text> texts;  // in it
 };
 
+bool is_boolean(hid_t enumeration);
+bool is_complex(hid_t record);
+
 // Fails with unsupported for what has no fixed size, and for references.
 Result<TypeWords> words_of(hid_t type);
 
