@@ -137,11 +137,12 @@ void bind_array_leaf(nb::module_& m, nb::class_<Leaf>& leaf) {
             return one.arrays == nullptr ? std::uint64_t{0} : one.arrays->cached_bytes();
           },
           "What the cache of unpacked chunks holds.");
-  m.def("array_info", &array_info, "name"_a, "format"_a,
-        nb::sig("def array_info(name: str, format: str) -> list[tuple[str, str, list[int], "
-                "list[int], str, bool, str]]"),
-        "(name, dtype, shape, chunk shape, codecs, is a row a list of these, why it cannot be read) "
-        "of each array.");
+  m.def(
+      "array_info", &array_info, "name"_a, "format"_a,
+      nb::sig("def array_info(name: str, format: str) -> list[tuple[str, str, list[int], "
+              "list[int], str, bool, str]]"),
+      "(name, dtype, shape, chunk shape, codecs, is a row a list of these, why it cannot be read) "
+      "of each array.");
   m.def(
       "array_attributes",
       [](const std::string& name, const std::string& format, const std::string& path) {

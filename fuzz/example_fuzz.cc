@@ -38,12 +38,11 @@ void look_at(const ExampleParser& parser, std::span<const std::byte> record, boo
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace penstock::formats::tfrecord;
   const auto record = std::as_bytes(std::span(data, size));
-  static const ExampleParser fixed({*parse_spec("label", "int64"), *parse_spec("box", "float[4]"),
-                                    *parse_spec("tokens", "int64[]"),
-                                    *parse_spec("parts", "bytes[]"),
-                                    *parse_spec("pose", "float[][3]"),
-                                    *parse_spec("words", "bytes[][]"),
-                                    *parse_spec("walk", "int64[][]"), *parse_spec("all", "raw")});
+  static const ExampleParser fixed(
+      {*parse_spec("label", "int64"), *parse_spec("box", "float[4]"),
+       *parse_spec("tokens", "int64[]"), *parse_spec("parts", "bytes[]"),
+       *parse_spec("pose", "float[][3]"), *parse_spec("words", "bytes[][]"),
+       *parse_spec("walk", "int64[][]"), *parse_spec("all", "raw")});
   look_at(fixed, record, false);
   const Inferred found = infer(record);
   if (!found.specs.empty()) look_at(ExampleParser(found.specs), record, true);

@@ -33,8 +33,9 @@ std::string words(const Value& value) {
   if (const std::optional<DType> number = type_of_number(value)) {
     return std::string(name_of(*number)) + " of shape ()";
   }
-  static const char* names[] = {"nothing",   "bytes",           "text", "", "", "", "", "an image",
-                                "an object", "a list of bytes", "JSON", "a list"};
+  static const char* names[] = {"nothing", "bytes", "text",     "",          "",
+                                "",        "",      "an image", "an object", "a list of bytes",
+                                "JSON",    "a list"};
   return names[value.index()];
 }
 

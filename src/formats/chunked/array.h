@@ -76,9 +76,9 @@ struct Array {
   std::string place;  // file and name in it, for messages
   Element element;
   Varying varying = Varying::no;  // then `element` is that of a list's numbers, or of 0 bytes
-  Extents shape;                // one extent at least: the rows
-  Extents chunk;                // as long as shape; empty if there is a RowReader
-  std::vector<std::byte> fill;  // an element, as this machine has it
+  Extents shape;                  // one extent at least: the rows
+  Extents chunk;                  // as long as shape; empty if there is a RowReader
+  std::vector<std::byte> fill;    // an element, as this machine has it
   Chain chain;
   std::shared_ptr<const ChunkBytes> chunks;  // this or `rows`
   std::shared_ptr<const RowReader> rows;

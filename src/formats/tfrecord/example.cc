@@ -17,7 +17,7 @@ struct Place {
   std::span<const std::byte> message;  // if it is
   std::size_t values = 0, steps = 0;
   std::size_t shortest = 0, longest = 0;  // values of a step
-  std::uint32_t kind = 0;  // of the lists; 0 if there are none
+  std::uint32_t kind = 0;                 // of the lists; 0 if there are none
 };
 
 Error not_an_example() {
@@ -90,7 +90,8 @@ Result<Dims> shape_of(const FeatureSpec& spec, const Place& place) {
     if (place.values == each) return *spec.shape;
     return refuse("has " + count + " values");
   }
-  if (place.in_steps && place.steps > 0 && place.shortest != place.longest) return uneven(spec, place);
+  if (place.in_steps && place.steps > 0 && place.shortest != place.longest)
+    return uneven(spec, place);
   if (place.in_steps && place.steps > 0 && place.longest != each) {
     return refuse("has " + count + " values in " + std::to_string(place.steps) + " steps");
   }

@@ -32,10 +32,11 @@ class ExampleParser {
 
   const std::vector<FeatureSpec>& specs() const noexcept { return specs_; }
 
-  // into[i] belongs to specs()[i]. `memory` receives the arrays of numbers, if there are any; ragged
-  // steps lie in it one after the other. Fails with corrupt if the record is no Example, lacks a
-  // field or has another number of values, with invalid_argument if steps of several lengths are to
-  // have one. A field that may have any number of values may be absent: then it has none.
+  // into[i] belongs to specs()[i]. `memory` receives the arrays of numbers, if there are any;
+  // ragged steps lie in it one after the other. Fails with corrupt if the record is no Example,
+  // lacks a field or has another number of values, with invalid_argument if steps of several
+  // lengths are to have one. A field that may have any number of values may be absent: then it has
+  // none.
   Status parse(std::span<const std::byte> record, BufferPool& pool, std::vector<FeatureValue>& into,
                Buffer& memory) const;
 

@@ -2,8 +2,8 @@
 //
 // A header whose checksum is wrong says nothing of where the next record is. Then every offset is
 // tried until one is the beginning of a record that is sound as a whole; what lies between is lost.
-// So it is with a length beyond the end of the file, if there is such a record behind it; if there is
-// none, the file was cut.
+// So it is with a length beyond the end of the file, if there is such a record behind it; if there
+// is none, the file was cut.
 #pragma once
 
 #include <cstdint>

@@ -46,10 +46,10 @@ bool read_extents(std::string_view text, std::vector<std::int64_t>& into) {
 
 // What the steps of a list have, or a feature, which is like one step.
 struct Kinds {
-  std::uint32_t kind = 0;    // of the lists; 0: none has one
-  bool mixed = false;        // do they have several?
-  bool sound = true;         // can all be read?
-  bool even = true;          // do all have as many values?
+  std::uint32_t kind = 0;  // of the lists; 0: none has one
+  bool mixed = false;      // do they have several?
+  bool sound = true;       // can all be read?
+  bool even = true;        // do all have as many values?
   std::size_t steps = 0, width = 0;
 
   void add(const FeatureBody& body) {
@@ -146,7 +146,8 @@ Result<FeatureSpec> parse_spec(std::string name, std::string_view text) {
   const bool words = spec.kind == FeatureKind::bytes;
   if ((spec.kind == FeatureKind::raw || spec.kind == FeatureKind::text || words) &&
       !(words && spec.open() && spec.shape->rank() == 1)) {
-    return not_understood(spec.name, text, "has a shape, which only numbers, bytes[] and bytes[][] have");
+    return not_understood(spec.name, text,
+                          "has a shape, which only numbers, bytes[] and bytes[][] have");
   }
   return spec;
 }

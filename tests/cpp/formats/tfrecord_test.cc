@@ -117,7 +117,8 @@ TEST(TFRecord, a_cut_file_loses_its_last_record_only) {
 
 TEST(TFRecord, a_length_beyond_the_end_costs_one_record_if_sound_ones_follow) {
   const TempFolder folder;
-  for (const std::uint64_t length : {std::uint64_t(1) << 62, ~std::uint64_t(0), std::uint64_t(1000)}) {
+  for (const std::uint64_t length :
+       {std::uint64_t(1) << 62, ~std::uint64_t(0), std::uint64_t(1000)}) {
     std::string bytes = file_of(30);
     const std::size_t one = framed(record_of(0)).size();
     bytes.replace(5 * one, kHeaderBytes, header(length));

@@ -293,7 +293,9 @@ def test_steps_of_different_lengths_are_a_list_of_arrays(tmp_path: Path) -> None
     assert first["even"].tolist() == [[1, 2], [3, 4]]
     assert [one.tolist() for one in second["tok"]] == [[0, 1, 2], []]
     assert second["words"] == []
-    with pytest.raises(ValueError, match=r"steps of feature 'even' have from 1 to 2.*int64\[\]\[\]"):
+    with pytest.raises(
+        ValueError, match=r"steps of feature 'even' have from 1 to 2.*int64\[\]\[\]"
+    ):
         ds[2]
     with pytest.raises(ValueError, match="'id' is no list of steps"):
         _ = ps.open(path, fields={"id": "int64[][]"})[0]

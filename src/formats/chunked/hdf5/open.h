@@ -28,7 +28,8 @@ struct Listed {
 Result<std::vector<Listed>> list_arrays(const std::string& name);
 
 // The attributes of the dataset or group at `path` ("": the root), as JSON text; in it NaN
-// and Infinity are words, a complex number is {"\0complex": [re, im]}, and what cannot be told is in
+// and Infinity are words, a complex number is {"\0complex": [re, im]}, and what cannot be told is
+// in
 // {"\0left out": {name: why}}.
 Result<std::string> attributes(const std::string& name, const std::string& path);
 

@@ -62,7 +62,8 @@ Result<TypeWords> real(hid_t type) {
 }
 
 Result<TypeWords> text(hid_t type) {
-  if (H5Tis_variable_str(type) > 0) return unreadable("text of variable length inside of records or lists");
+  if (H5Tis_variable_str(type) > 0)
+    return unreadable("text of variable length inside of records or lists");
   const std::size_t size = H5Tget_size(type);
   TypeWords words{"|S" + std::to_string(size), {}, size, {}};
   const H5T_str_t end = H5Tget_strpad(type);
