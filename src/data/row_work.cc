@@ -1,5 +1,7 @@
 #include "data/row_work.h"
 
+#include <algorithm>
+
 #include "data/batch_size.h"
 
 namespace penstock::data {
@@ -30,6 +32,10 @@ void RowWork::read(Batch& batch, std::size_t first, std::size_t last) const {
   if (!make_slots(batch)) {
     for (std::size_t i = first; i < last; ++i)
       batch.work[batch.read_at(i)].state = RowState::removed;
+    return;
+  }
+  if (is_over(batch)) {
+    for (std::size_t i = first; i < last; ++i) pass_over(batch, batch.read_at(i));
     return;
   }
   const bool alone = plan_->order.width() != 1 || last - first == 1;
@@ -99,6 +105,7 @@ void RowWork::steps(Batch& batch, std::size_t row, std::size_t number) const {
   if (one.state != RowState::open) return;
   Status status;
   if (number == 0) {
+    if (is_over(batch)) return pass_over(batch, row);
     status = read_row(*plan_, task(batch, row), places(batch, row), fetched(batch, row), one.row);
   }
   after_reading(batch, row, number, std::move(status));
@@ -107,6 +114,7 @@ void RowWork::steps(Batch& batch, std::size_t row, std::size_t number) const {
 void RowWork::after_reading(Batch& batch, std::size_t row, std::size_t number,
                             Status status) const {
   BatchRow& one = batch.work[row];
+  if (!status.ok() && status.error().code() == Code::io) refused(batch, status.error());
   if (status.ok()) status = run_steps(plan_->segments[number].steps, task(batch, row), one.row);
   if (status.ok()) return;
   fail(batch, row, std::move(status).error());
@@ -137,6 +145,23 @@ void RowWork::replace(Batch& batch, std::size_t row, const Collator::Fits& fits)
   }
   one.error->add_words("; the " + std::to_string(LoaderPlan::kMostDraws) +
                        " samples that were tried in its place cannot be had either");
+}
+
+void RowWork::refused(const Batch& batch, const Error& error) const {
+  const std::lock_guard hold(mutex_);
+  if (!refusal_) refusal_ = error;
+  refused_at_ = std::min<std::uint64_t>(refused_at_, batch.number);
+}
+
+// The batch that was refused has its error. Those behind it are not delivered; should one be, it
+// would not look as if rows were missing on purpose.
+void RowWork::pass_over(Batch& batch, std::size_t row) const {
+  if (batch.number == refused_at_) {
+    batch.work[row].state = RowState::removed;
+    return;
+  }
+  const std::lock_guard hold(mutex_);
+  fail(batch, row, *refusal_);
 }
 
 std::string RowWork::name(const Batch& batch, std::size_t row) const {

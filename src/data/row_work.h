@@ -1,10 +1,17 @@
 // RowWork: the work on rows of batches, as the stages of a run share it out. Errors stay with their
 // rows.
 //
+// What the system refuses (Code::io) ends the run when its batch is due. So once that is known of a
+// row, the other rows of its batch are not read any more, nor those of later batches: else each of
+// them would wait for a server that does not answer.
+//
 // Thread safety: distinct rows may be worked on at once.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "data/loader.h"
@@ -49,12 +56,18 @@ class RowWork {
   bool make_slots(Batch& batch) const;
   void read_placed(Batch& batch, std::size_t first, std::size_t last) const;
   void after_reading(Batch& batch, std::size_t row, std::size_t number, Status status) const;
+  void refused(const Batch& batch, const Error& error) const;
+  bool is_over(const Batch& batch) const noexcept { return batch.number >= refused_at_; }
+  void pass_over(Batch& batch, std::size_t row) const;
   void settle(Batch& batch, std::size_t row, Result<bool> stays) const;
   void fail(Batch& batch, std::size_t row, Error error) const;
 
   PlanPtr plan_;
   std::shared_ptr<BufferPool> pool_;
   RandomKey key_;
+  mutable std::atomic<std::uint64_t> refused_at_ = ~std::uint64_t(0);  // the batch
+  mutable std::mutex mutex_;
+  mutable std::optional<Error> refusal_;  // set before refused_at_
 };
 
 }  // namespace penstock::data

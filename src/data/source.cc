@@ -57,7 +57,7 @@ void add_fields(const formats::Record& record, Row& into) {
 class FormatSource final : public Source {
  public:
   explicit FormatSource(std::shared_ptr<const formats::Records> records)
-      : records_(std::move(records)) {}
+      : records_(std::move(records)), tries_(records_->from_afar() ? 1 : kTries) {}
 
   std::uint64_t size() const noexcept override { return records_->size(); }
   const std::vector<std::string>& fields() const noexcept override { return records_->fields(); }
@@ -84,7 +84,7 @@ class FormatSource final : public Source {
   Status read(std::uint64_t index, BufferPool& pool, Row& into) const override {
     thread_local formats::Record record;
     Status status;
-    for (int k = 0; k < kTries; ++k) {
+    for (int k = 0; k < tries_; ++k) {
       status = records_->read(index, pool, record);
       if (status.ok() || status.error().code() != Code::io) break;
     }
@@ -99,11 +99,10 @@ class FormatSource final : public Source {
     return records_->fetch(records);
   }
 
-  Status read_fetched(std::uint64_t index, const Fetched& fetched, BufferPool& pool,
+  Status read_fetched(std::uint64_t, const Fetched& fetched, BufferPool&,
                       Row& into) const override {
     thread_local formats::Record record;
     Status status = fetched.fetch->take(fetched.number, record);
-    if (!status.ok() && status.error().code() == Code::io) return read(index, pool, into);
     if (!status.ok()) return gone(std::move(status));
     add_fields(record, into);
     record.clear();
@@ -123,7 +122,7 @@ class FormatSource final : public Source {
     records_->read_placed(indices, slots, placements, pool, some, failed);
     for (formats::Failure& one : failed) {
       Status status = std::move(one.error);
-      for (int k = 1; k < kTries && !status.ok() && status.error().code() == Code::io; ++k) {
+      for (int k = 1; k < tries_ && !status.ok() && status.error().code() == Code::io; ++k) {
         std::vector<formats::Failure> again;
         records_->read_placed(indices.subspan(one.index, 1), slots.subspan(one.index, 1),
                               placements, pool, into.empty() ? some : some.subspan(one.index, 1),
@@ -144,7 +143,7 @@ class FormatSource final : public Source {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       if (outcomes[i].ok()) {
         add_fields(records[i], *into[i]);
-      } else if (outcomes[i].error().code() == Code::io) {
+      } else if (outcomes[i].error().code() == Code::io && tries_ > 1) {
         outcomes[i] = read(indices[i], pool, *into[i]);
       } else {
         outcomes[i] = gone(std::move(outcomes[i]));
@@ -166,6 +165,7 @@ class FormatSource final : public Source {
   }
 
   std::shared_ptr<const formats::Records> records_;
+  int tries_;  // requests to servers are made several times as it is
 };
 
 class ArraySource final : public Source {

@@ -5,6 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/engine.h"
+#include "engine/stopping.h"
 #include "engine/trace.h"
 
 namespace penstock::engine {
@@ -63,6 +64,7 @@ Step Engine::call(Stage& stage, const StepFunction& step, Context& ctx) {
 
 void Engine::run(Claim& claim, unsigned worker) {
   claim.ran = true;
+  const InTask here(stopping_);
   if (claim.what == Claim::What::rows) {
     run_rows(claim, worker);
     return;

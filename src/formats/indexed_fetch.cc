@@ -8,6 +8,7 @@
 #include "formats/indexed_records.h"
 #include "formats/record_layout.h"
 #include "storage/ranges.h"
+#include "storage/wait.h"
 
 namespace penstock::formats {
 
@@ -27,6 +28,8 @@ class IndexedRecords::RemoteFetch final : public Fetch {
   }
 
   ~RemoteFetch() override { state_->abandoned = true; }
+
+  std::atomic<bool>& abandoned() noexcept { return state_->abandoned; }
 
   std::uint64_t bytes() const noexcept override {
     std::uint64_t all = 0;
@@ -202,7 +205,7 @@ void IndexedRecords::fetch_many(std::span<const std::uint64_t> indices, BufferPo
   });
   {
     std::unique_lock lock(mutex);
-    ready.wait(lock, [&] { return all_there; });
+    storage::wait_unless_stopped(ready, lock, fetch.abandoned(), [&] { return all_there; });
   }
   for (std::size_t k = 0; k < indices.size(); ++k) outcomes[k] = fetch.take(k, into[k]);
 }

@@ -8,7 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "storage/http_hosts.h"
 #include "storage/http_transfer.h"
+#include "storage/wait.h"
 
 namespace penstock::storage {
 namespace {
@@ -64,6 +66,7 @@ class HttpClient::Worker {
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       take_arrived();
+      drop_abandoned();
       begin_due();
       int running = 0;
       curl_.multi_perform(multi_, &running);
@@ -72,11 +75,8 @@ class HttpClient::Worker {
     }
     take_arrived();
     for (TransferPtr& transfer : waiting_) transfer->done(closed());
-    for (CURL* easy : active_) {
-      const TransferPtr transfer = release(easy);
-      transfer->done(closed());
-      curl_.easy_cleanup(easy);
-    }
+    for (CURL* easy : active_) abandon(easy);
+    for (CURL* easy : active_) curl_.easy_cleanup(easy);
   }
 
   void take_arrived() {
@@ -85,12 +85,30 @@ class HttpClient::Worker {
     arrived_.clear();
   }
 
+  // What nobody waits for any more makes room at once, be it under way or between two tries.
+  void drop_abandoned() {
+    const Clock::time_point now = Clock::now();
+    if (now - looked_ < kLookAgain) return;
+    looked_ = now;
+    std::erase_if(waiting_, [](TransferPtr& transfer) {
+      if (!transfer->abandoned()) return false;
+      transfer->done(closed());
+      return true;
+    });
+    std::erase_if(active_, [this](CURL* easy) {
+      if (!transfer_of(easy)->abandoned()) return false;
+      abandon(easy);
+      idle_.push_back(easy);
+      return true;
+    });
+  }
+
   // Not more at a time than there are connections: what waits longer than that is in nobody's way.
   void begin_due() {
     const Clock::time_point now = Clock::now();
     for (auto next = waiting_.begin();
          next != waiting_.end() && active_.size() < std::size_t(kMostConnections);) {
-      if ((*next)->request.abandoned && *(*next)->request.abandoned) {
+      if ((*next)->abandoned()) {
         const TransferPtr transfer = std::move(*next);
         next = waiting_.erase(next);
         transfer->done(closed());
@@ -113,6 +131,11 @@ class HttpClient::Worker {
         transfer->done(Error(Code::out_of_memory, "no memory for a request"));
         continue;
       }
+      if (transfer->tries == 0) {
+        transfer->since = now;
+        transfer->host = HttpHosts::of(transfer->request.url);
+      }
+      transfer->once = transfer->once || hosts_.is_down(transfer->host, now);
       transfer->begin(curl_, easy);
       active_.push_back(easy);
       curl_.multi_add_handle(multi_, easy);
@@ -128,29 +151,41 @@ class HttpClient::Worker {
       const CURLcode code = message->data.result;
       TransferPtr transfer = release(easy);
       std::erase(active_, easy);
+      const Clock::time_point now = Clock::now();
+      transfer->once = transfer->once || hosts_.is_down(transfer->host, now);
       Error last(Code::internal, "");
       std::optional<Result<HttpAnswer>> outcome = transfer->outcome(curl_, easy, code, last);
       idle_.push_back(easy);
-      if (!outcome && transfer->tries < kMostTries) {
+      if (outcome && code == CURLE_OK) hosts_.answered(transfer->host, now);
+      if (!outcome && transfer->tries < kMostTries && !transfer->once) {
         // Those that failed together do not all come back together.
         const auto pause = kFirstPause * (1 << (transfer->tries - 1));
-        transfer->due = Clock::now() + pause + pause * (++jitter_ % 8) / 16;
+        transfer->due = now + pause + pause * (++jitter_ % 8) / 16;
         waiting_.push_back(std::move(transfer));
         continue;
       }
+      if (!outcome && !transfer->once) hosts_.failed(transfer->host, transfer->since, now);
       transfer->done(outcome ? *std::move(outcome) : Result<HttpAnswer>(std::move(last)));
     }
   }
 
-  TransferPtr release(CURL* easy) {
+  HttpTransfer* transfer_of(CURL* easy) const {
     void* transfer = nullptr;
     curl_.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-    curl_.multi_remove_handle(multi_, easy);
-    return TransferPtr(static_cast<HttpTransfer*>(transfer));
+    return static_cast<HttpTransfer*>(transfer);
   }
+
+  TransferPtr release(CURL* easy) {
+    TransferPtr transfer(transfer_of(easy));
+    curl_.multi_remove_handle(multi_, easy);
+    return transfer;
+  }
+
+  void abandon(CURL* easy) { release(easy)->done(closed()); }
 
   int milliseconds_to_wait() const {
     Clock::duration wait = std::chrono::seconds(1);
+    if (!waiting_.empty() || !active_.empty()) wait = kLookAgain;
     if (active_.size() < std::size_t(kMostConnections)) {
       for (const TransferPtr& transfer : waiting_) {
         wait = std::min(wait, transfer->due - Clock::now());
@@ -167,6 +202,8 @@ class HttpClient::Worker {
   std::vector<TransferPtr> arrived_;
   std::vector<TransferPtr> waiting_;  // for a connection, or for their time
   std::vector<CURL*> active_, idle_;
+  HttpHosts hosts_;
+  Clock::time_point looked_;  // for what was abandoned
   unsigned jitter_ = 0;
   std::jthread thread_;
 };
@@ -197,16 +234,19 @@ void HttpClient::start(HttpRequest request, Done done) {
 }
 
 Result<HttpAnswer> HttpClient::get(HttpRequest request) {
+  if (engine::task_is_stopping()) return closed();
   std::mutex mutex;
   std::condition_variable ready;
   std::optional<Result<HttpAnswer>> answer;
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  request.abandoned = abandoned;
   start(std::move(request), [&](Result<HttpAnswer> result) {
     const std::lock_guard lock(mutex);
     answer = std::move(result);
     ready.notify_one();
   });
   std::unique_lock lock(mutex);
-  ready.wait(lock, [&] { return answer.has_value(); });
+  wait_unless_stopped(ready, lock, *abandoned, [&] { return answer.has_value(); });
   return *std::move(answer);
 }
 

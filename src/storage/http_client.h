@@ -2,8 +2,8 @@
 // connections that are used again and again.
 //
 // A request that fails in a way that may pass (no connection, a reset, a body that ends early, 5xx,
-// 429) is made again after a while, a few times. What comes must be the range that was asked for,
-// of the version that was asked for.
+// 429) is made again after a while, a few times; once only if its host is known to be out of order
+// (http_hosts.h). What comes must be the range that was asked for, of the version that was asked for.
 //
 // Thread safety: every member may be called from any thread at any time.
 #pragma once
@@ -26,7 +26,7 @@ struct HttpRequest {
   std::uint64_t offset = 0;
   std::span<std::byte> into;  // stays until the answer has come; fewer bytes come at the end
   std::string version;        // of an answer before this one; empty: any
-  Abandoned abandoned = {};   // may be empty
+  Abandoned abandoned = {};   // may be empty; looked at while it waits and while it is under way
 };
 
 struct HttpAnswer {
@@ -46,7 +46,7 @@ class HttpClient {
 
   // `done` is called once, from the client's thread; it should be short.
   void start(HttpRequest request, Done done);
-  // The same, waiting for the answer.
+  // The same, waiting for the answer. In a task whose pipeline is stopped it ends early (closed).
   Result<HttpAnswer> get(HttpRequest request);
 
   explicit HttpClient(const Curl& curl);  // use shared()

@@ -7,6 +7,7 @@
 
 #include "storage/http.h"
 #include "storage/http_client.h"
+#include "storage/wait.h"
 
 namespace penstock::storage {
 namespace {
@@ -63,19 +64,25 @@ class HttpSource final : public Source {
   }
 
   void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const override {
+    if (engine::task_is_stopping()) {
+      const Error stopped = Error(Code::closed, "reading was stopped").in_file(name());
+      std::fill(outcomes.begin(), outcomes.end(), Status(stopped));
+      return;
+    }
     std::mutex mutex;
     std::condition_variable all_done;
     std::size_t left = reads.size();
+    const auto abandoned = std::make_shared<std::atomic<bool>>(false);
     for (std::size_t i = 0; i < reads.size(); ++i) {
       const auto done = [&, i](Status status) {
         const std::lock_guard lock(mutex);
         outcomes[i] = std::move(status);
         if (--left == 0) all_done.notify_one();
       };
-      start(reads[i], done, {});
+      start(reads[i], done, abandoned);
     }
     std::unique_lock lock(mutex);
-    all_done.wait(lock, [&] { return left == 0; });
+    wait_unless_stopped(all_done, lock, *abandoned, [&] { return left == 0; });
   }
 
   void start(const Read& read, ReadDone done, const Abandoned& abandoned) const override {

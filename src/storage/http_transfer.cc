@@ -134,7 +134,13 @@ std::optional<Result<HttpAnswer>> HttpTransfer::outcome(const Curl& curl, CURL* 
                                   .at_offset(std::int64_t(request.offset)));
   };
   const auto again = [&](const std::string& why) {
-    last = fail(Code::io, "the request failed " + std::to_string(tries) + " times: " + why).error();
+    std::string words = "the request failed";
+    if (once) {
+      words += ", as others to this server did just before: ";
+    } else {
+      words.append(" ").append(std::to_string(tries)).append(" times: ");
+    }
+    last = fail(Code::io, words + why).error();
     return std::optional<Result<HttpAnswer>>();
   };
   if (too_much) return fail(Code::io, "the server sent more than the range it was asked for");

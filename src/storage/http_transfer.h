@@ -15,7 +15,10 @@ struct HttpTransfer {
   HttpRequest request;
   HttpClient::Done done;
   int tries = 0;
-  std::chrono::steady_clock::time_point due;  // not before
+  std::chrono::steady_clock::time_point due;    // not before
+  std::chrono::steady_clock::time_point since;  // the first try began
+  std::string host;
+  bool once = false;  // its host is out of order: it is not tried again
 
   // Of the try under way.
   std::size_t received = 0;
@@ -23,6 +26,7 @@ struct HttpTransfer {
   std::optional<std::uint64_t> first, size;  // from Content-Range
   std::string etag, date;
 
+  bool abandoned() const noexcept { return request.abandoned && *request.abandoned; }
   void begin(const Curl& curl, CURL* easy);
   // What became of it. Nothing: it is worth another try, of which `last` says why.
   std::optional<Result<HttpAnswer>> outcome(const Curl& curl, CURL* easy, CURLcode code,

@@ -68,8 +68,8 @@ class Source {
   virtual void read_batch(std::span<const Read> reads, std::span<Status> outcomes) const;
 
   // As read(), but a source with latency does not wait: `done` is called later, from a thread that
-  // it should not hold up. The memory stays until then; the source need not. A read that has not
-  // begun when it is abandoned ends in an Error (closed).
+  // it should not hold up. The memory stays until then; the source need not. A read that is
+  // abandoned ends soon, in an Error (closed).
   virtual void start(const Read& read, ReadDone done, const Abandoned& abandoned) const;
 
   virtual void advise(Pattern pattern) const noexcept;  // a hint, which may be ignored

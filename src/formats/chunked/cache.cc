@@ -33,6 +33,8 @@ Result<Chunk> ChunkCache::get(std::size_t array, std::uint64_t chunk) const {
       continue;
     }
     loaded_one_.wait(hold, [&] { return entry->outcome.has_value(); });
+    // Who was at it was stopped, which is nothing to those who were not.
+    if (!*entry->outcome && entry->outcome->error().code() == Code::closed) continue;
     return *entry->outcome;
   }
 }

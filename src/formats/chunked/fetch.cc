@@ -18,12 +18,13 @@ bool ComingChunks::contains(const Key& key) const {
   return coming_.contains(key);
 }
 
-std::optional<Packed> ComingChunks::find(const Key& key) const {
+std::optional<Result<Packed>> ComingChunks::find(const Key& key) const {
   const std::lock_guard hold(mutex_);
   const auto found = coming_.find(key);
   if (found == coming_.end() || !found->second.fetch->ready()) return std::nullopt;
   const One& one = found->second;
   Result<RangeFetch::Piece> piece = one.fetch->get(one.number);
+  if (!piece && piece.error().code() == Code::io) return std::move(piece).error();
   if (!piece) return std::nullopt;
   return Packed{std::move(piece->memory), piece->bytes, one.skipped};
 }
@@ -62,10 +63,12 @@ void RowFetch::start(BufferPool& pool, std::function<void()> done) {
   ranges_.start(pool, std::move(done));
 }
 
-std::optional<std::span<const std::byte>> RowFetch::rows(std::size_t k, std::size_t array) const {
+std::optional<Result<std::span<const std::byte>>> RowFetch::rows(std::size_t k,
+                                                                 std::size_t array) const {
   const auto found = rows_.find({k, array});
   if (found == rows_.end()) return std::nullopt;
   const Result<RangeFetch::Piece> piece = ranges_.get(found->second);
+  if (!piece && piece.error().code() == Code::io) return piece.error();
   if (!piece) return std::nullopt;
   return piece->bytes;
 }

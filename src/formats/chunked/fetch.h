@@ -29,8 +29,9 @@ class ComingChunks {
   // False: it is coming already.
   bool add(const Key& key, const RangeFetch& fetch, std::size_t number, std::uint32_t skipped);
   bool contains(const Key& key) const;
-  // Its bytes, once they are there. What could not be fetched is not there.
-  std::optional<Packed> find(const Key& key) const;
+  // Its bytes, once they are there, or why the server does not give them. What could not be fetched
+  // for other reasons is not there.
+  std::optional<Result<Packed>> find(const Key& key) const;
   void forget(const RangeFetch& fetch);
 
  private:
@@ -64,8 +65,8 @@ class RowFetch final : public Fetch {
   bool ready() const noexcept override { return ranges_.ready(); }
   Status take(std::size_t k, Record& into) const override { return take_(k, *this, *pool_, into); }
 
-  // The rows of record k, in the file's byte order, if they were fetched.
-  std::optional<std::span<const std::byte>> rows(std::size_t k, std::size_t array) const;
+  // The rows of record k, in the file's byte order, if they were fetched; or why not, as above.
+  std::optional<Result<std::span<const std::byte>>> rows(std::size_t k, std::size_t array) const;
 
  private:
   const std::vector<Array>& arrays_;

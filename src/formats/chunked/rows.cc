@@ -209,9 +209,16 @@ class Rows final : public ArrayRecords {
     std::vector<Held> held(arrays_.size());
     std::vector<Buffer> kept(arrays_.size() * indices.size());
     expected_.take(indices, kept);
+    const Status* refused = nullptr;  // by a server: not every row has to find out again
     for (const std::size_t i : order) {
+      if (refused != nullptr) {
+        outcomes[i] = *refused;
+        continue;
+      }
       const std::span<Buffer> own = std::span(kept).subspan(i * arrays_.size(), arrays_.size());
       outcomes[i] = read(indices[i], pool, into[i], held, own);
+      const bool io = !outcomes[i].ok() && outcomes[i].error().code() == Code::io;
+      if (io && from_afar_) refused = &outcomes[i];
     }
   }
 
@@ -302,7 +309,8 @@ class Rows final : public ArrayRecords {
     Status status;
     const auto there = fetched.fetch == nullptr ? std::nullopt : fetched.fetch->rows(fetched.k, a);
     if (there) {
-      std::memcpy(into.data(), there->data(), size);
+      if (!*there) return there->error();
+      std::memcpy(into.data(), (*there)->data(), size);
     } else {
       status = array.rows->read(rows.first, rows.count, into);
     }
@@ -371,9 +379,8 @@ class Rows final : public ArrayRecords {
 
   Result<Chunk> unpack(std::size_t a, std::uint64_t number) const {
     const Array& array = arrays_[a];
-    std::optional<Packed> fetched = coming_.find({a, number});
-    Result<Packed> packed =
-        fetched ? Result<Packed>(*std::move(fetched)) : array.chunks->read(number, pool_);
+    std::optional<Result<Packed>> fetched = coming_.find({a, number});
+    Result<Packed> packed = fetched ? *std::move(fetched) : array.chunks->read(number, pool_);
     if (!packed) return std::move(packed).error();
     if (!packed->memory) return Chunk();
     Result<Buffer> chunk =

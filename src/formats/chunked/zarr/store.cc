@@ -7,6 +7,7 @@
 
 #include "formats/zip.h"
 #include "storage/file.h"
+#include "storage/http.h"
 
 namespace penstock::formats::zarr {
 namespace {
@@ -17,6 +18,7 @@ class Folder final : public Store {
  public:
   explicit Folder(std::string root) : root_(std::move(root)) {
     while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();
+    connections_ = storage::keep_connections({&root_, 1});
   }
   const std::string& name() const noexcept override { return root_; }
   std::string name(const std::string& key) const override { return root_ + "/" + key; }
@@ -62,6 +64,7 @@ class Folder final : public Store {
 
  private:
   std::string root_;
+  std::shared_ptr<const void> connections_;  // no chunk needs them for long
 };
 
 // The bytes of a stored member of an archive.

@@ -1,0 +1,27 @@
+// Waiting for bytes from afar that nobody may need any more: inside of a task whose pipeline is being
+// stopped, what is under way is abandoned.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "engine/stopping.h"
+
+namespace penstock::storage {
+
+inline constexpr std::chrono::milliseconds kLookAgain{50};  // whether it was abandoned
+
+// Waits until `over()`. Whoever sees to that is told through `abandoned` to do it soon.
+template <class Over>
+void wait_unless_stopped(std::condition_variable& changed, std::unique_lock<std::mutex>& hold,
+                         std::atomic<bool>& abandoned, const Over& over) {
+  while (!changed.wait_for(hold, kLookAgain, over)) {
+    if (engine::task_is_stopping()) abandoned = true;
+  }
+}
+
+}  // namespace penstock::storage
