@@ -184,12 +184,25 @@ void bind_formats(nb::module_& m) {
                 "mmap: bool = False) -> Records"),
         "Opens files, and indexes what needs it.");
   m.def(
-      "expand", [](const std::vector<std::string>& names) { return must(storage::expand(names)); },
+      "expand",
+      [](const std::vector<std::string>& names) {
+        std::optional<Result<std::vector<std::string>>> all;
+        {
+          const Released released;
+          all.emplace(storage::expand(names));
+        }
+        return must(*std::move(all));
+      },
       "names"_a, "Names with their patterns expanded.");
   m.def(
       "format_of",
       [](const std::vector<std::string>& names) {
-        return std::string(formats::name_of(must(formats::detect_format(names))));
+        std::optional<Result<formats::Format>> found;
+        {
+          const Released released;
+          found.emplace(formats::detect_format(names));
+        }
+        return std::string(formats::name_of(must(*std::move(found))));
       },
       "names"_a, "The format that all of these have: \"tar\" and the like.");
   m.def(

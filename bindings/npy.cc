@@ -83,17 +83,30 @@ nb::object load_npy(nb::object source, bool mmap) {
   return load_bytes(std::move(source));
 }
 
+struct Archive {
+  std::shared_ptr<const storage::Source> file;
+  formats::ZipFile zip;
+};
+
+Result<Archive> open_archive(Result<std::shared_ptr<const storage::Source>> file) {
+  if (!file) return std::move(file).error();
+  Result<formats::ZipFile> zip = formats::ZipFile::open(*file);
+  if (!zip) return std::move(zip).error();
+  return Archive{*std::move(file), *std::move(zip)};
+}
+
 // [(name, array or bytes), ...]
 nb::list load_npz(nb::object source, const std::optional<std::vector<std::string>>& names) {
   std::optional<BorrowedBytes> held;
-  std::shared_ptr<const storage::Source> file;
-  if (std::string path; nb::try_cast(source, path)) {
-    file = must(storage::open_source(path));
-  } else {
-    held.emplace(source, PyBUF_SIMPLE);
-    file = storage::source_over(held->bytes(), "memory");
+  std::string path;
+  if (!nb::try_cast(source, path)) held.emplace(source, PyBUF_SIMPLE);
+  std::optional<Result<Archive>> opened;
+  {
+    const Released released;
+    opened.emplace(open_archive(held ? storage::source_over(held->bytes(), "memory")
+                                     : storage::open_source(path)));
   }
-  const formats::ZipFile zip = must(formats::ZipFile::open(file));
+  const auto [file, zip] = must(*std::move(opened));
   nb::list all;
   const auto add = [&](const formats::ZipFile::Member& member) {
     std::optional<Result<Buffer>> read;
@@ -157,7 +170,12 @@ void bind_npy(nb::module_& m) {
       .def(
           "__init__",
           [](RawRows* self, const std::string& path, std::size_t item_bytes) {
-            new (self) RawRows{must(npy::Rows::open(path, item_bytes))};
+            std::optional<Result<SharedRows>> opened;
+            {
+              const Released released;
+              opened.emplace(npy::Rows::open(path, item_bytes));
+            }
+            new (self) RawRows{must(*std::move(opened))};
           },
           "path"_a, "item_bytes"_a)
       .def("read", &read_raw, "first"_a, "count"_a);

@@ -172,6 +172,14 @@ def test_other_formats_are_read_too(url: str, root: Path) -> None:
     assert windows[7]["tokens"].tolist() == list(range(700, 800))
 
 
+def test_python_runs_while_files_come(through: Callable[[Any], Proxy], root: Path) -> None:
+    np.savez(root / "pair.npz", x=np.arange(6), y=np.arange(3))
+    url = f"http://127.0.0.1:{through(lambda number: None).port}"  # the proxy is Python
+    assert io.load_npz(f"{url}/pair.npz")["x"].tolist() == list(range(6))
+    assert ps.open(f"{url}/pair.npz", fields=["y"])[2]["y"] == 2
+    assert io.load_npy(f"{url}/x.npy").shape == (1000, 3)
+
+
 def test_faults_that_pass_are_not_noticed(through: Callable[[Any], Proxy], root: Path) -> None:
     faults = ["reset", "503", "cut", "hang up", None, None]
     proxy = through(lambda number: faults[number % len(faults)], most=3)
