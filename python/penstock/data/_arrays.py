@@ -11,6 +11,7 @@ import numpy as np
 from penstock import _core
 from penstock._array_info import dtype_of
 from penstock._npy import load_npz
+from penstock.data._checks import checked_whole
 from penstock.data._plan import (
     ArrayRows,
     Leaf,
@@ -98,13 +99,14 @@ def rows_of(
 _MOST_DIMENSIONS = 8  # as many as rows in a batch may have
 
 
-def checked_window(window: int | None, stride: int | None) -> None:
-    if window is not None and window < 1:
-        raise PlanError(f"open: window is {window}; give 1 or more")
+def checked_window(window: int | None, stride: int | None) -> tuple[int | None, int | None]:
+    if window is not None:
+        window = checked_whole(window, "open: window", 1)
     if stride is not None and window is None:
         raise PlanError("open: stride goes with window: say how many rows a sample has")
-    if stride is not None and stride < 1:
-        raise PlanError(f"open: stride is {stride}; give 1 or more")
+    if stride is not None:
+        stride = checked_whole(stride, "open: stride", 1)
+    return window, stride
 
 
 def viewer(step: ViewRows) -> Callable[[dict[str, Any]], dict[str, Any]]:

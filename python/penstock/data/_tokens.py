@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._npy import load_npy
+from penstock.data._checks import checked_whole
 from penstock.data._plan import Leaf, PlanError, Tokens, WidenTokens
 from penstock.data._remote_file import is_url
 
@@ -29,10 +30,12 @@ def open_tokens(
     dtype = np.dtype(dtype).name
     if dtype not in _DTYPES:
         raise PlanError(f"open: tokens are {', '.join(_DTYPES)}, not {dtype}")
-    if window is None or window < 1:
+    if window is None:
         raise PlanError("open: window is the number of tokens in a sample: give 1 or more")
-    if stride is not None and stride < 1:
-        raise PlanError(f"open: stride is {stride}; give 1 or more")
+    window = checked_whole(window, "open: window", 1)
+    if stride is not None:
+        stride = checked_whole(stride, "open: stride", 1)
+    pad = checked_whole(pad, "open: pad", -(2**62))
     names = tuple(_core.expand(list(names)))
     starts: tuple[NDArray[np.uint64], ...] = ()
     if documents is not None:

@@ -119,7 +119,7 @@ def open(
         made = Dataset(*open_tokens(names, dtype, window, stride, documents, pad))
         made._order()  # what cannot be read is said here
         return made
-    checked_window(window, stride)
+    window, stride = checked_window(window, stride)
     if format in ("parquet", "arrow"):
         cache = parse_bytes(chunk_cache, "chunk_cache")
         leaf, steps, opened = open_tables(names, format, fields, filter, nulls, verify, cache)

@@ -67,7 +67,8 @@ Result<Element> element_of(std::string_view descr) {
   if (element.bytes == 0 || element.bytes > kMostElementBytes || (rest != end && !date)) {
     return unknown(descr);
   }
-  if (date && (element.bytes != 8 || rest == end || *rest != '[')) return unknown(descr);
+  const bool has_unit = rest != end;
+  if (date && (element.bytes != 8 || (has_unit && *rest != '['))) return unknown(descr);
   for (const Kind& kind : kKinds) {
     if (kind.letter == letter && kind.bytes == element.bytes) element.dtype = kind.dtype;
   }

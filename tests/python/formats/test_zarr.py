@@ -55,6 +55,25 @@ def test_other_types_are_what_zarr_python_reads(dtype: Any, version: int, tmp_pa
     assert_rows(ps.open(path), data=array)
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_times_without_a_unit(version: int, tmp_path: Path) -> None:
+    array = np.arange(22).reshape(11, 2).astype("m8")
+    path = write(tmp_path / "x.zarr", array, chunks=(4, 1), zarr_format=version)
+    ds = ps.open(path)
+    assert ds[0]["data"].dtype == np.dtype("m8")
+    assert_rows(ds, data=array)
+
+
+def test_moments_without_a_unit(tmp_path: Path) -> None:
+    (tmp_path / ".zarray").write_text(
+        '{"shape": [3], "chunks": [2], "dtype": "<M8", "fill_value": "NaT", "order": "C",'
+        ' "filters": null, "compressor": null, "zarr_format": 2}'
+    )
+    (tmp_path / "0").write_bytes(np.array([5, -7], "<i8").tobytes())
+    ds = ps.open(tmp_path, "zarr")  # NumPy itself says little about them
+    assert [int(row["data"].view("i8")) for row in ds] == [5, -7, -(2**63)]
+
+
 @pytest.mark.parametrize("dtype", [">i2", ">f4", ">u8", ">c8", ">U2"])
 def test_the_other_byte_order(dtype: str, tmp_path: Path) -> None:
     array = texts(dtype, (11, 2)) if "U" in dtype else filled(dtype, (11, 2))
