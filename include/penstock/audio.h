@@ -4,7 +4,8 @@
 //   use(second->samples, second->sample_rate);  // float32, channels x samples
 //
 // A part is equal to a full decode that is cut at the same place: sample round(start * rate) is its
-// first one. What encoders put before and after the sound (delay, padding) is left out where the
+// first one, and there are round(duration * rate) of them unless the sound ends before; resampled,
+// the length is that of the new rate. What encoders put before and after the sound (delay, padding) is left out where the
 // file says how much it is.
 //
 // FFmpeg's libraries do the decoding; see penstock/video.h for what happens where they are missing.
@@ -38,7 +39,7 @@ struct AudioInfo {
 struct AudioOptions {
   double start = 0;                     // seconds
   std::optional<double> duration = {};  // seconds; nothing: to the end
-  int sample_rate = 0;                  // 0: as it is
+  int sample_rate = 0;                  // 0: as it is; at most 256 times as many, or as few
   int channels = 0;                     // 1: all mixed to one; 0: as they are
   std::vector<int> select = {};         // these channels of the file; empty: all
   DType dtype = DType::float32;         // or int16

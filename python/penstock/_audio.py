@@ -82,7 +82,9 @@ def load_audio(
     """Decodes a sound, or a part of it: (channels, samples).
 
     A part is equal to a full decode that is cut at the same place: its first sample is number
-    round(start * rate). Delay and padding of encoders are left out where the file names them.
+    round(start * rate), and it has round(duration * rate) samples of the rate that is asked for,
+    wherever it begins; fewer only where the sound ends before. Delay and padding of encoders are
+    left out where the file names them.
 
     Args:
         src: A path, a URL, or the bytes of a file, which are borrowed.

@@ -24,15 +24,9 @@ class AudioStep final : public RowStep {
 
  private:
   Result<Audio> load(const RowTask& task, std::shared_ptr<const storage::Source> source) const {
-    AudioOptions options = work_.options;
-    if (work_.random_start) {
-      const Result<AudioInfo> info = media::audio_info(source, options.stream);
-      if (!info) return info.error();
-      RandomStream random(task.key, task.position, work_.ordinal);
-      const double room = info->duration - options.duration.value_or(0);
-      options.start = random.uniform() * std::max(room, 0.0);
-    }
-    return media::load_audio(std::move(source), options);
+    if (!work_.random_start) return media::load_audio(std::move(source), work_.options);
+    RandomStream random(task.key, task.position, work_.ordinal);
+    return media::load_window(source, work_.options, random.uniform());
   }
 
   AudioWork work_;

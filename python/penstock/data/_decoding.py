@@ -157,7 +157,8 @@ class Decoding(Plan):
         Args:
             field: Holds the bytes of a file, or its name; left out: the one that holds audio by its
                 name.
-            start: In seconds; "random": a part of `duration` seconds at a random place.
+            start: In seconds; "random": a part of `duration` seconds at a random place, all of one
+                length; a sound that is shorter is taken whole (``ops.fix_length`` fills it up).
             rate: The name of a field for the sample rate.
 
         The others are those of :func:`penstock.io.load_audio`. Sounds of different lengths are

@@ -1,9 +1,9 @@
 #include "media/audio/flac.h"
 
 #include <array>
-#include <cmath>
 #include <cstring>
 
+#include "media/audio/part.h"
 #include "media/audio/samples.h"
 #include "media/av/load.h"
 
@@ -22,7 +22,7 @@ bool is_flac(const storage::Source& source) {
 }  // namespace
 
 Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Source>& source,
-                                       const AudioOptions& options) {
+                                       const AudioOptions& options, Extent* whole) {
   const std::optional<Audio> nothing;
   // Over a network FFmpeg's reads are the fewer ones.
   if (options.stream > 0 || storage::is_url(source->name()) || !is_flac(*source)) return nothing;
@@ -33,12 +33,8 @@ Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Sour
   for (const int one : options.select) {
     if (one < 0 || one >= file->channels) return nothing;
   }
-  const double rate = file->sample_rate;
-  const std::int64_t first = std::llrint(options.start * rate);
-  std::int64_t end = file->samples;
-  if (options.duration) {
-    end = std::min<std::int64_t>(end, std::llrint((options.start + *options.duration) * rate));
-  }
+  const Part part = part_of(options, file->sample_rate);
+  const std::int64_t first = part.first, end = std::min(part.end, file->samples);
   // A header may tell of more than there is; so much memory is not asked for on its word.
   const bool likely = (end - first) / kMostOfAByte < std::int64_t(source->size());
   if (first >= end || !likely) return nothing;
@@ -47,9 +43,7 @@ Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Sour
   form.channels = options.channels > 0 ? options.channels : file->channels;
   form.floating = options.dtype == DType::float32;
   const bool as_it_is = form.sample_rate == file->sample_rate && form.channels == file->channels;
-  // As many as the part is long, however the filter rounds.
-  const std::int64_t count =
-      ((end - first) * form.sample_rate + file->sample_rate - 1) / file->sample_rate;
+  const std::int64_t count = made_of(end - first, part, file->sample_rate, form.sample_rate);
   if (count / kMostOfAByte >= std::int64_t(source->size())) return nothing;
   const std::int64_t room = count + (as_it_is ? 0 : kSlack);
   SampleBlock block(options.dtype, form.channels);
@@ -59,16 +53,17 @@ Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Sour
     if (!file->read(first, count, form.floating, rows->data())) return nothing;
     block.took(count);
   } else {
-    const std::int64_t made = file->read_as(form, first, end - first, rows->data(), room);
+    const std::int64_t made = file->read_as(form, first, end - first, rows->data(), room, count);
     if (made < 0) return nothing;
     block.took(made);
     block.cut(count);
   }
   Result<Tensor> samples = block.take();
   if (!samples) return std::move(samples).error();
+  if (whole != nullptr) *whole = {file->samples, file->sample_rate};
   Audio audio;
   audio.sample_rate = form.sample_rate;
-  audio.start = double(first) / rate;
+  audio.start = double(first) / file->sample_rate;
   audio.samples = *std::move(samples);
   return std::optional<Audio>(std::move(audio));
 }

@@ -5,13 +5,14 @@
 #include <memory>
 #include <optional>
 
+#include "media/audio/load.h"
 #include "penstock/audio.h"
 #include "storage/source.h"
 
 namespace penstock::media {
 
-// As load_audio. Nothing: FFmpeg must do it. Options are checked. Any thread.
+// As load_audio, with `whole` where it is not null. Nothing: FFmpeg must do it. Options are checked. Any thread.
 Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Source>& source,
-                                       const AudioOptions& options);
+                                       const AudioOptions& options, Extent* whole);
 
 }  // namespace penstock::media

@@ -107,13 +107,16 @@ Result<AudioInfo> audio_info(std::shared_ptr<const storage::Source> source, int 
   return info;
 }
 
-Result<Audio> load_audio(std::shared_ptr<const storage::Source> source,
-                         const AudioOptions& options) {
+Result<Audio> load_audio(std::shared_ptr<const storage::Source> source, const AudioOptions& options,
+                         Extent* whole) {
   if (Status fine = check(options); !fine) return std::move(fine).error();
   Result<std::optional<WavHeader>> wav = read_wav_header(*source);
   if (!wav) return std::move(wav).error();
-  if (*wav && wav_gives(**wav, options)) return load_wav(*source, **wav, options);
-  Result<std::optional<Audio>> flac = load_flac(source, options);
+  if (*wav && wav_gives(**wav, options)) {
+    if (whole != nullptr) *whole = {(*wav)->said, (*wav)->sample_rate};
+    return load_wav(*source, **wav, options);
+  }
+  Result<std::optional<Audio>> flac = load_flac(source, options, whole);
   if (!flac) return std::move(flac).error();
   if (*flac) return in_form(**std::move(flac), options);
   Result<std::unique_ptr<av::Input>> input = open_sound(source, options.stream, false);
@@ -131,6 +134,7 @@ Result<Audio> load_audio(std::shared_ptr<const storage::Source> source,
     as_said = pass->run(true);
     if (!as_said) return std::move(as_said).error();
   }
+  if (whole != nullptr) *whole = {pass->total(), (*input)->stream().sample_rate};
   Result<Audio> audio = pass->finish();
   if (!audio) return audio;
   return in_form(*std::move(audio), options);

@@ -243,28 +243,30 @@ Result<Audio> Pass::finish() {
     return at_time(Code::corrupt,
                    "the sound is damaged: " + (said.empty() ? "frames are missing" : said));
   }
-  audio.sample_rate = options_.sample_rate > 0 ? options_.sample_rate : stream_.sample_rate;
+  audio.sample_rate = options_.sample_rate > 0 ? options_.sample_rate
+                      : block_                 ? rate_
+                                               : stream_.sample_rate;
   audio.start = double(first_) / stream_.sample_rate;
   audio.failure = std::move(failure_);
   if (!block_) {
     const int channels = options_.channels > 0 ? options_.channels : stream_.channels;
-    if (first_ > 0) {
+    if (first_ > 0 && first_ < end_) {
       return Error(Code::out_of_range,
                    "the sound ends before " + std::to_string(options_.start) + " s")
           .in_file(name_);
     }
     block_.emplace(options_.dtype, channels);
   } else {
-    const std::int64_t room = resampler_->room(0);
+    // As many as the part is long, however the filter rounds.
+    const std::int64_t count = made_of(taken_, part_, rate_, audio.sample_rate);
+    const std::int64_t left = std::max<std::int64_t>(count - block_->size(), 0);
+    const std::int64_t room = std::max(resampler_->room(0), left);
     auto rows = block_->room(room);
     if (!rows) return std::move(rows).error();
-    const Result<std::int64_t> rest = resampler_->finish(rows->data(), room);
+    const Result<std::int64_t> rest = resampler_->finish(rows->data(), room, left);
     if (!rest) return rest.error();
     block_->took(*rest);
-    // As many as the part is long, however the filter rounds.
-    if (audio.sample_rate != rate_) {
-      block_->cut((taken_ * audio.sample_rate + rate_ - 1) / rate_);
-    }
+    block_->cut(count);
   }
   Result<Tensor> samples = block_->take();
   if (!samples) return std::move(samples).error();

@@ -3,21 +3,18 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "media/audio/part.h"
 #include "media/audio/samples.h"
 #include "media/av/av.h"
 #include "penstock/audio.h"
 
 namespace penstock::media {
-
-constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
 
 // How many MP3 frames have to be decoded before a part: they borrow bytes from those before, up to
 // 511, and what two frames before the part leave behind goes into its first samples.
@@ -50,14 +47,15 @@ class Pass {
         name_(name),
         looked_(looked),
         stream_(input.stream()),
-        first_(std::llrint(options.start * stream_.sample_rate)),
-        end_(options.duration
-                 ? std::llrint((options.start + *options.duration) * stream_.sample_rate)
-                 : kEndless) {}
+        part_(part_of(options, stream_.sample_rate)),
+        first_(part_.first),
+        end_(part_.end) {}
 
   // False: packets are not what they or the header say; look at the stream, and decode `all`.
   Result<bool> run(bool all);
   Result<Audio> finish();
+  // Of the whole sound; negative: the pass did not come to its end.
+  std::int64_t total() const noexcept { return ended_ && !anywhere_ ? at_ : -1; }
 
  private:
   // What a packet that was sent holds, as it says itself.
@@ -83,7 +81,8 @@ class Pass {
   const std::string& name_;
   const bool looked_;
   const av::StreamInfo& stream_;
-  std::int64_t first_, end_;
+  const Part part_;
+  const std::int64_t first_, end_;
   bool all_ = false;
   bool anywhere_ = false;           // after a seek: the next packet says where it is
   std::int64_t at_ = 0;             // of the next packet; when all are decoded: of the next sample

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "media/audio/part.h"
 #include "media/audio/wav_samples.h"
 #include "media/image/scratch.h"
 #include "media/results.h"
@@ -138,11 +139,8 @@ bool wav_gives(const WavHeader& header, const AudioOptions& options) noexcept {
 Result<Audio> load_wav(const storage::Source& source, const WavHeader& header,
                        const AudioOptions& options) {
   const double rate = header.sample_rate;
-  const std::int64_t first = std::llrint(options.start * rate);
-  const std::int64_t end =
-      options.duration ? std::min<std::int64_t>(
-                             std::llrint((options.start + *options.duration) * rate), header.said)
-                       : header.said;
+  const Part part = part_of(options, header.sample_rate);
+  const std::int64_t first = part.first, end = std::min(part.end, header.said);
   if (first > 0 && first >= header.said) {
     return Error(Code::out_of_range,
                  "the sound ends before " + std::to_string(options.start) + " s")

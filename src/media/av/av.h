@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 8;
+inline constexpr int kInterface = 9;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -157,8 +157,10 @@ class Resampler {
   // pointer a channel, or one for all where samples are interleaved. Answers how many there are.
   virtual Result<std::int64_t> convert(std::int64_t first, std::int64_t count,
                                        std::uint8_t* const* into, std::int64_t room) = 0;
-  // What is left inside.
-  virtual Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room) = 0;
+  // What is left inside, and `least` samples at least, which may be up to `room`: the filter goes on
+  // into what comes after the end, first a mirror image, then silence.
+  virtual Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room,
+                                      std::int64_t least) = 0;
 };
 
 struct SampleForm {
@@ -240,9 +242,10 @@ class FlacFile {
                     std::uint8_t* const* rows) = 0;
   // The same in another form, planar, as an Input's Resampler gives it; channels are mixed only
   // where there are one or two. `rows` have room for `room` samples; answers how many there are,
-  // negative: as above.
+  // `least` or more; negative: as above.
   virtual std::int64_t read_as(const SampleForm& form, std::int64_t first, std::int64_t count,
-                               std::uint8_t* const* rows, std::int64_t room) = 0;
+                               std::uint8_t* const* rows, std::int64_t room,
+                               std::int64_t least) = 0;
 };
 
 class Library {

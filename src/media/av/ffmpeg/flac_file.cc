@@ -51,7 +51,8 @@ class LibFlacFile final : public FlacFile {
   }
 
   std::int64_t read_as(const SampleForm& form, std::int64_t first, std::int64_t count,
-                       std::uint8_t* const* rows, std::int64_t room) override {
+                       std::uint8_t* const* rows, std::int64_t room,
+                       std::int64_t least) override {
     mixes_ = form.channels > 0 && form.channels != channels;
     if (mixes_ && channels > 2) return -1;  // FFmpeg knows which is where
     // What libswresample works in when it is given what FFmpeg's decoder gives.
@@ -64,7 +65,7 @@ class LibFlacFile final : public FlacFile {
     Result<std::unique_ptr<Resampler>> made = make_resampler(*frame_, form);
     if (!made) return -1;
     resampler_ = *std::move(made);
-    made_ = 0, room_ = room, made_rows_ = rows;
+    made_ = 0, room_ = room, least_ = least, made_rows_ = rows;
     made_channels_ = form.channels > 0 ? form.channels : channels;
     made_bytes_ = form.floating ? sizeof(float) : sizeof(std::int16_t);
     if (!decode(first, count) || !convert(0)) return -1;
@@ -222,7 +223,8 @@ class LibFlacFile final : public FlacFile {
     }
     const std::int64_t left = room_ - made_;
     const Result<std::int64_t> got = count > 0 ? resampler_->convert(0, count, rows.data(), left)
-                                               : resampler_->finish(rows.data(), left);
+                                               : resampler_->finish(rows.data(), left,
+                                                                    least_ - made_);
     if (!got) return false;
     made_ += *got;
     return true;
@@ -241,7 +243,7 @@ class LibFlacFile final : public FlacFile {
   std::unique_ptr<Resampler> resampler_;
   std::vector<std::uint8_t> scratch_;
   std::uint8_t* const* made_rows_ = nullptr;
-  std::int64_t made_ = 0, room_ = 0;
+  std::int64_t made_ = 0, room_ = 0, least_ = 0;
   int made_channels_ = 0;
   std::size_t made_bytes_ = 0;
   bool mixes_ = false;

@@ -26,8 +26,8 @@ thread_local SpareSwr spare_swr;
 
 class SwrResampler final : public Resampler {
  public:
-  SwrResampler(SwrPtr context, SwrForm form, const AVFrame& frame)
-      : context_(std::move(context)), form_(std::move(form)), frame_(frame) {}
+  SwrResampler(SwrPtr context, SwrForm form, int channels, const AVFrame& frame)
+      : context_(std::move(context)), form_(std::move(form)), channels_(channels), frame_(frame) {}
   ~SwrResampler() override { spare_swr = {std::move(context_), std::move(form_)}; }
 
   std::int64_t room(std::int64_t samples) const override {
@@ -48,12 +48,36 @@ class SwrResampler final : public Resampler {
                               from.data(), int(count)));
   }
 
-  Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room) override {
-    return answer(
-        swr_convert(context_.get(), const_cast<std::uint8_t**>(into), int(room), nullptr, 0));
+  Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room,
+                              std::int64_t least) override {
+    Result<std::int64_t> made = emptied(into, 0, room);
+    // It mirrors no more than has gone in; a sound that is shorter than the filter is kept altogether.
+    for (int turn = 0; made && *made < least && turn < kMostSilences; ++turn) {
+      const int fed = swr_inject_silence(context_.get(), kSilence);
+      if (fed < 0) return answer(fed);
+      const Result<std::int64_t> more = emptied(into, *made, least);
+      if (!more) return more;
+      made = *made + *more;
+    }
+    return made;
   }
 
  private:
+  // Many enough for the filter of the least ratio (see kMostRatio), twice.
+  static constexpr int kSilence = 1024, kMostSilences = 2 * 32 * kMostRatio / kSilence + 2;
+
+  // What can be had without more input, behind `made` samples, until there are `room`.
+  Result<std::int64_t> emptied(std::uint8_t* const* into, std::int64_t made, std::int64_t room) {
+    const auto format = AVSampleFormat(form_.format_out);
+    const bool planar = av_sample_fmt_is_planar(format) != 0;
+    const int step = av_get_bytes_per_sample(format) * (planar ? 1 : channels_);
+    std::array<std::uint8_t*, kMostChannels> rows{};
+    for (int i = 0; i < (planar ? channels_ : 1); ++i) {
+      rows[std::size_t(i)] = into[i] + made * step;
+    }
+    return answer(swr_convert(context_.get(), rows.data(), int(room - made), nullptr, 0));
+  }
+
   static Result<std::int64_t> answer(int count) {
     if (count < 0) return Error(Code::internal, "libswresample: " + words_of(count));
     return std::int64_t(count);
@@ -61,6 +85,7 @@ class SwrResampler final : public Resampler {
 
   SwrPtr context_;
   SwrForm form_;
+  int channels_;  // of what comes out
   const AVFrame& frame_;
 };
 
@@ -83,7 +108,7 @@ class PlainCopy final : public Resampler {
     return count;
   }
 
-  Result<std::int64_t> finish(std::uint8_t* const*, std::int64_t) override {
+  Result<std::int64_t> finish(std::uint8_t* const*, std::int64_t, std::int64_t) override {
     return std::int64_t{0};
   }
 
@@ -150,6 +175,13 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
                                     ? (form.planar ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT)
                                     : (form.planar ? AV_SAMPLE_FMT_S16P : AV_SAMPLE_FMT_S16);
   const int rate = form.sample_rate > 0 ? form.sample_rate : frame.sample_rate;
+  const auto exceeds = [](std::int64_t many, std::int64_t few) { return many > few * kMostRatio; };
+  if (exceeds(rate, frame.sample_rate) || exceeds(frame.sample_rate, rate)) {
+    return Error(Code::invalid_argument,
+                 "an absurd sample rate: " + std::to_string(frame.sample_rate) +
+                     " Hz cannot become " + std::to_string(rate) + " Hz, the most is " +
+                     std::to_string(kMostRatio) + " times as many or as few samples");
+  }
   SwrForm is{frame.sample_rate, rate, frame.format, int(format), name_of(from), name_of(to)};
   SwrPtr context;
   int set = 0;
@@ -164,6 +196,7 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
     if (set >= 0) set = av_opt_set_double(context.get(), "rematrix_maxval", 1.0, 0);
   }
   if (set >= 0) set = swr_init(context.get());  // also forgets what went through it before
+  const int channels = to.nb_channels;
   av_channel_layout_uninit(&from);
   av_channel_layout_uninit(&to);
   if (set < 0) {
@@ -171,7 +204,7 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
                                         (messages.first.empty() ? words_of(set) : messages.first));
   }
   return std::unique_ptr<Resampler>(
-      std::make_unique<SwrResampler>(std::move(context), std::move(is), frame));
+      std::make_unique<SwrResampler>(std::move(context), std::move(is), channels, frame));
 }
 
 }  // namespace penstock::media::av

@@ -9,6 +9,8 @@
 namespace penstock::media::av {
 
 inline constexpr int kMostChannels = 64;
+// Of two sample rates: a header of a few bytes could else ask for gigabytes.
+inline constexpr int kMostRatio = 256;
 
 Sound sound_of(const AVFrame& frame, bool damaged);
 
