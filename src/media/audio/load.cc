@@ -124,13 +124,13 @@ Result<Audio> load_audio(std::shared_ptr<const storage::Source> source, const Au
   if ((*input)->stream().sample_rate <= 0) {
     return Error(Code::corrupt, "it has no sample rate").in_file(source->name());
   }
-  std::optional<Pass> pass(std::in_place, **input, options, source->name(), false);
+  std::optional<Pass> pass(std::in_place, **input, options, *source, false);
   Result<bool> as_said = pass->run(false);
   if (!as_said) return std::move(as_said).error();
   if (!*as_said) {
     input = open_sound(source, options.stream, true);
     if (!input) return std::move(input).error();
-    pass.emplace(**input, options, source->name(), true);
+    pass.emplace(**input, options, *source, true);
     as_said = pass->run(true);
     if (!as_said) return std::move(as_said).error();
   }

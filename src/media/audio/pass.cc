@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "media/audio/ending.h"
+
 namespace penstock::media {
 namespace {
 
@@ -128,11 +130,13 @@ Result<bool> Pass::run(bool all) {
   if (Status drained = input_.drain(); !drained) return std::move(drained).error();
   Result<bool> as_said = take_sounds();
   if (!as_said || !*as_said) return as_said;
+  note_container();
   const bool short_of = ended_ && at_ < stream_.total;
   if (!all_) return !short_of && !is_lost(tag_);
   if (short_of && input_.damages() + gaps_ == 0) {
     gaps_ = 1;
     damaged_at_ = at_;
+    missing_ = "the file ends, though its header tells of more";
   }
   return true;
 }
@@ -143,7 +147,8 @@ void Pass::note_damage() {
   damaged_at_ = all_ ? at_ : spans_.back().at;
 }
 
-// FLAC: the decoder does not notice frames that are missing, nor short packets that are none.
+// FLAC: the decoder does not notice frames that are missing, nor short packets that are none. MP3: nor
+// that the file ends inside a frame, if the rest makes some sense.
 void Pass::note_gap(const av::Packet& packet, std::int64_t at) {
   const bool follows =
       follows_ == av::kNoTime || packet.first == av::kNoTime || packet.first == follows_;
@@ -151,9 +156,21 @@ void Pass::note_gap(const av::Packet& packet, std::int64_t at) {
   if ((packet.strange || !follows) && !heard) {
     ++gaps_;
     if (damaged_at_ < 0) damaged_at_ = at;
+    if (stream_.codec == "mp3") missing_ = "the file ends inside a frame";
   }
   damages_seen_ = input_.damages();
   follows_ = packet.first == av::kNoTime ? av::kNoTime : packet.first + packet.samples;
+}
+
+// A file that ends early gives no packet that is damaged, only fewer of them.
+void Pass::note_container() {
+  std::string said;
+  if (stream_.container.starts_with("matroska")) said = input_.complaint();
+  if (ended_ && said.empty()) said = early_end(source_, stream_.container);
+  if (said.empty()) return;
+  ++gaps_;
+  missing_ = std::move(said);
+  if (damaged_at_ < 0) damaged_at_ = at_;
 }
 
 // Has a packet before that of `tag` given nothing, without a word of damage?
@@ -239,7 +256,7 @@ Result<Audio> Pass::finish() {
   audio.damaged = input_.damages() - std::max<std::int64_t>(damages_before_, 0) + gaps_;
   if (options_.strict && audio.damaged > 0) {
     at_ = damaged_at_ >= 0 ? damaged_at_ : at_;
-    const std::string& said = input_.damage();
+    const std::string& said = input_.damage().empty() ? missing_ : input_.damage();
     return at_time(Code::corrupt,
                    "the sound is damaged: " + (said.empty() ? "frames are missing" : said));
   }

@@ -13,6 +13,7 @@
 #include "media/audio/samples.h"
 #include "media/av/av.h"
 #include "penstock/audio.h"
+#include "storage/source.h"
 
 namespace penstock::media {
 
@@ -41,10 +42,11 @@ class Reservoir {
 class Pass {
  public:
   // `looked`: the stream's rate was seen in its packets, not only in the header.
-  Pass(av::Input& input, const AudioOptions& options, const std::string& name, bool looked)
+  Pass(av::Input& input, const AudioOptions& options, const storage::Source& source, bool looked)
       : input_(input),
         options_(options),
-        name_(name),
+        source_(source),
+        name_(source.name()),
         looked_(looked),
         stream_(input.stream()),
         part_(part_of(options, stream_.sample_rate)),
@@ -68,6 +70,7 @@ class Pass {
   bool settles(const av::Packet& packet, bool near);
   void note_damage();
   void note_gap(const av::Packet& packet, std::int64_t at);
+  void note_container();
   bool is_lost(std::int64_t tag) const;
   Result<bool> take_sounds();
   Status take(const av::Sound& sound, std::int64_t at, std::int64_t from, std::int64_t to);
@@ -78,7 +81,8 @@ class Pass {
 
   av::Input& input_;
   const AudioOptions& options_;
-  const std::string& name_;
+  const storage::Source& source_;
+  const std::string name_;
   const bool looked_;
   const av::StreamInfo& stream_;
   const Part part_;
@@ -102,6 +106,7 @@ class Pass {
   std::int64_t follows_ = av::kNoTime;  // FLAC: where the next frame has to begin
   std::int64_t damages_seen_ = 0;
   std::int64_t gaps_ = 0;   // places where something is missing, of which the decoder said nothing
+  std::string missing_;     // what is, if more is known
   std::int64_t taken_ = 0;  // samples of the file that went into the result
   std::optional<Error> failure_;
 };

@@ -68,7 +68,9 @@ struct StreamInfo {
   int bits = 0;                 // of a sample in the file, where that has a meaning
   std::string layout;           // "stereo"
   std::int64_t frame_size = 0;  // samples of each packet; 0: they differ
-  std::int64_t total = 0;       // FLAC files: samples, as the header says; 0: it does not
+  // FLAC and MP3 files: samples that there must be, as the header says; 0: it does not. Encoders of
+  // MP3 may be one frame out.
+  std::int64_t total = 0;
   std::int64_t pre_roll = 0;    // samples that a decoder needs before it is right
 };
 
@@ -83,7 +85,7 @@ struct Packet {
   bool hidden = false;           // never shown: it is only there to be referred to
   bool corrupt = false;          // the container says that it is damaged, or it ends early
   bool celt = false;             // Opus: coded without SILK, whose decoder never forgets
-  bool strange = false;          // FLAC files: it does not begin as a frame does
+  bool strange = false;          // FLAC: it does not begin as a frame does; MP3: it is none whole
   std::int64_t first = kNoTime;  // FLAC files: its first sample, as it says itself
 };
 

@@ -226,6 +226,7 @@ bool Demuxer::open_mp3() {
   info_.frame_size = is.samples;
   info_.duration = double(mp3_->samples()) * info_.tick;
   info_.exact_duration = mp3_->knows_samples();
+  info_.total = mp3_->least();
   return true;
 }
 
@@ -330,6 +331,17 @@ void Demuxer::describe() {
   if (info_.container == "flac" && stream_->duration > 0) {
     info_.total = av_rescale_q(stream_->duration, stream_->time_base, {1, is.sample_rate});
   }
+  if (info_.container == "mp3" && is.codec_id == AV_CODEC_ID_MP3) describe_mp3();
+}
+
+// What the encoder's tag says, which FFmpeg makes less of.
+void Demuxer::describe_mp3() {
+  const PacketPtr packet(av_packet_alloc());
+  if (packet == nullptr) return;
+  Mp3Frames frames(source_, *packet);
+  if (!frames.open() || frames.first().sample_rate != info_.sample_rate) return;
+  info_.total = frames.least();
+  if (frames.knows_samples()) info_.duration = double(frames.samples()) / info_.sample_rate;
 }
 
 Result<bool> Demuxer::read(Packet& packet) {
@@ -360,6 +372,9 @@ Result<bool> Demuxer::read(Packet& packet) {
   if (options_.kind == Kind::audio) {
     measure(packet);
     if (info_.container == "flac") place_flac(packet);
+    if (info_.container == "mp3" && packet_->size >= 4) {
+      packet.strange = mp3_header(packet_->data).size > std::uint64_t(packet_->size);
+    }
     packet.celt = stream_->codecpar->codec_id == AV_CODEC_ID_OPUS && packet_->size > 0 &&
                   packet_->data[0] >> 3 >= 16;
     return true;

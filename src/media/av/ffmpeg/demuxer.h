@@ -42,6 +42,7 @@ class Demuxer {
   bool open_mp3();
   bool read_mp3(Packet& packet);
   void describe();
+  void describe_mp3();
   void measure(Packet& packet) const;
   void place_flac(Packet& packet) const;
   Error failed(int code, const char* doing);

@@ -122,10 +122,9 @@ void Mp3Frames::read_tag() {
   if (limit - here < 8) return;
   const std::uint32_t flags = big_endian(here + 4);
   here += 8;
-  std::int64_t frames = 0;
   if ((flags & 1) != 0) {
     if (limit - here < 4) return;
-    frames = big_endian(here);
+    frames_ = big_endian(here);
     here += 4;
   }
   here += ((flags & 2) != 0 ? 4 : 0) + ((flags & 4) != 0 ? 100 : 0) + ((flags & 8) != 0 ? 4 : 0);
@@ -134,14 +133,20 @@ void Mp3Frames::read_tag() {
   if (encoder != "LAME" && encoder != "Lavf" && encoder != "Lavc") return;
   const std::uint32_t delays = big_endian(here + 20) & 0xFFFFFF;  // 12 bits each
   skip_front_ = std::int64_t(delays >> 12) + kDecoderDelay;
-  if (frames == 0) return;
-  last_ = frames * first_.samples;
+  if (frames_ == 0) return;
+  last_ = frames_ * first_.samples;
   end_ = last_ - std::int64_t(delays & 4095) + kDecoderDelay;
 }
 
 std::int64_t Mp3Frames::samples() const noexcept {
-  if (last_ > 0) return std::min(end_, last_) - skip_front_;
+  if (last_ > 0) return std::max<std::int64_t>(std::min(end_, last_) - skip_front_, 0);
   return std::int64_t((source_->size() - at_) / first_.size) * first_.samples;
+}
+
+std::int64_t Mp3Frames::least() const noexcept {
+  if (frames_ == 0) return 0;
+  const std::int64_t all = last_ > 0 ? samples() : frames_ * first_.samples;
+  return std::max<std::int64_t>(all - first_.samples, 0);
 }
 
 // Behind the last frame there may be other tags.

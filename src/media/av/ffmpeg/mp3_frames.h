@@ -36,6 +36,7 @@ class Mp3Frames {
   const Mp3Header& first() const noexcept { return first_; }
   bool knows_samples() const noexcept { return last_ > 0; }
   std::int64_t samples() const noexcept;  // of each channel; a guess where the encoder says nothing
+  std::int64_t least() const noexcept;    // so many there must be; encoders may be one frame out
 
   enum class Next : std::uint8_t { frame, end, strange };
   // The next frame, in the packet, and what is to be known of it. Its bytes are a part of the
@@ -57,6 +58,7 @@ class Mp3Frames {
   std::uint64_t block_at_ = 0, block_size_ = 0;  // which bytes of the file are in its buffer
   std::uint64_t at_ = 0;                         // of the next frame
   std::int64_t sample_ = 0;                      // its first
+  std::int64_t frames_ = 0;                      // as the encoder says; 0: it does not
   std::int64_t skip_front_ = 0;                  // samples that the encoder put in front
   std::int64_t end_ = 0, last_ = 0;  // where padding begins, and where frames end; 0: not known
   std::uint8_t* covered_ = nullptr;  // where bytes of the buffer are zeros for a while
