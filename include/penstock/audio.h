@@ -5,8 +5,8 @@
 //
 // A part is equal to a full decode that is cut at the same place: sample round(start * rate) is its
 // first one, and there are round(duration * rate) of them unless the sound ends before; resampled,
-// the length is that of the new rate. What encoders put before and after the sound (delay, padding) is left out where the
-// file says how much it is.
+// the length is that of the new rate. What encoders put before and after the sound (delay, padding)
+// is left out where the file says how much it is.
 //
 // FFmpeg's libraries do the decoding; see penstock/video.h for what happens where they are missing.
 //

@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock import _core
-from penstock._whole import as_place, as_stream, as_whole
+from penstock._whole import as_flag, as_place, as_stream, as_text, as_type, as_whole
 
 SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
-SampleType: TypeAlias = Literal["float32", "int16"]
+SampleType: TypeAlias = Literal["float32", "int16"] | type[np.generic] | np.dtype[Any]
 Layout: TypeAlias = Literal["CT", "TC"]
 Coding: TypeAlias = Literal["int16", "int24", "int32", "float32"]
 
@@ -92,7 +92,7 @@ def load_audio(
         sample_rate: Resampled to this one by libswresample; the part is cut out first.
         channels: 1: the mean of all (weighted as usual where there are more than two); another
             number: mixed to so many; a list: these channels of the file; None: as they are.
-        dtype: "float32", in -1 to 1, or "int16".
+        dtype: "float32", in -1 to 1, or "int16"; NumPy's types will do, too.
         layout: "CT" is (channels, samples), "TC" (samples, channels).
         exact: False lets AAC and Opus begin a little before the part instead of at the beginning
             of the file: faster; sounds that a decoder makes of chance (noise) may differ.
@@ -151,8 +151,9 @@ def save_audio(
         if ending not in (".wav", ".flac"):
             raise ValueError(f'{name}: say format="wav" or "flac", or let the name end so')
         format = "flac" if ending == ".flac" else "wav"
+    as_text(format, "format")
     rate = as_whole(sample_rate, "sample_rate")
-    _core.save_audio(name, samples, rate, format, coding, _is_first(layout))
+    _core.save_audio(name, samples, rate, format, _coding(coding), _is_first(layout))
 
 
 def encode_audio(
@@ -170,10 +171,15 @@ def encode_audio(
     >>> io.load_audio(io.encode_audio(np.ones(3, np.float32) / 2, 8000)).tolist()
     [[0.5, 0.5, 0.5]]
     """
+    as_text(format, "format")
     rate = as_whole(sample_rate, "sample_rate")
-    made = _core.save_audio(None, samples, rate, format, coding, _is_first(layout))
+    made = _core.save_audio(None, samples, rate, format, _coding(coding), _is_first(layout))
     assert made is not None
     return made
+
+
+def _coding(coding: Any) -> str:
+    return as_type(coding, "coding", '"int16", "int24", "int32" or "float32"')
 
 
 def _is_first(layout: str) -> bool:
@@ -187,7 +193,7 @@ def audio_options(
     duration: float | None,
     sample_rate: int | None,
     channels: int | Sequence[int] | None,
-    dtype: str,
+    dtype: Any,
     layout: str,
     exact: bool,
     strict: bool,
@@ -209,10 +215,10 @@ def audio_options(
         sample_rate=0 if sample_rate is None else as_whole(sample_rate, "sample_rate"),
         channels=count,
         select=select or [],
-        dtype=dtype,
+        dtype=as_type(dtype, "dtype", '"float32" or "int16"'),
         channels_first=first,
         stream=as_stream(stream),
-        strict=strict,
+        strict=as_flag(strict, "strict"),
         partial=on_error == "partial",
-        exact=exact,
+        exact=as_flag(exact, "exact"),
     )

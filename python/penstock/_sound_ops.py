@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from penstock import _core
 from penstock._core import NativeOp
+from penstock._whole import as_flag, as_number, as_real, as_text, as_whole
 
 Window: TypeAlias = Literal["hann", "hamming", "ones"]
 PadMode: TypeAlias = Literal["constant", "reflect"]
@@ -41,8 +42,8 @@ def stft(
     >>> made.shape, made.view(np.complex64)[..., 0].shape
     ((201, 11, 2), (201, 11))
     """
-    length, hop = _lengths(n_fft, win_length, hop_length)
-    return _core.stft_op(n_fft, hop, length, window, center, pad_mode, output)
+    frames = _frames(n_fft, win_length, hop_length, window, center, pad_mode)
+    return _core.stft_op(*frames, as_text(output, "output"))
 
 
 def mel_spectrogram(
@@ -83,29 +84,25 @@ def mel_spectrogram(
     >>> mel_spectrogram(16000, 400, 160, n_mels=80, db=True)(np.ones(1600, np.float32)).shape
     (80, 11)
     """
-    length, hop = _lengths(n_fft, win_length, hop_length)
+    frames = _frames(n_fft, win_length, hop_length, window, center, pad_mode)
+    rate = as_real(sample_rate, "sample_rate")
     if power not in (1, 2):
         raise ValueError(f"power is 1 or 2, not {power}")
     if norm not in ("slaney", None):
         raise ValueError(f'norm is "slaney" or None, not {norm!r}')
     return _core.mel_spectrogram_op(
-        n_fft,
-        hop,
-        length,
-        window,
-        center,
-        pad_mode,
+        *frames,
         "power" if power == 2 else "magnitude",
-        sample_rate,
-        n_mels,
-        fmin,
-        sample_rate / 2 if fmax is None else fmax,
-        htk,
+        rate,
+        as_whole(n_mels, "n_mels"),
+        as_real(fmin, "fmin"),
+        rate / 2 if fmax is None else as_real(fmax, "fmax"),
+        as_flag(htk, "htk"),
         norm == "slaney",
-        db,
-        ref,
-        amin,
-        top_db,
+        as_flag(db, "db"),
+        as_real(ref, "ref"),
+        as_real(amin, "amin"),
+        None if top_db is None else as_real(top_db, "top_db"),
     )
 
 
@@ -132,7 +129,13 @@ def fix_length(
     >>> fix_length(2, "end")(np.arange(4, dtype=np.float32)).tolist()
     [2.0, 3.0]
     """
-    return _core.fix_length_op(length, place, fill, seed, epoch)
+    return _core.fix_length_op(
+        as_whole(length, "length"),
+        as_text(place, "place"),
+        as_real(fill, "fill"),
+        as_number(seed, "seed", 0, 2**64 - 1),
+        as_number(epoch, "epoch", 0, 2**64 - 1),
+    )
 
 
 def gain(decibels: float) -> NativeOp:
@@ -142,9 +145,25 @@ def gain(decibels: float) -> NativeOp:
     >>> gain(20)(np.full(2, 0.05, np.float32)).tolist()
     [0.5, 0.5]
     """
-    return _core.gain_op(decibels)
+    return _core.gain_op(as_real(decibels, "decibels"))
 
 
-def _lengths(n_fft: int, win_length: int | None, hop_length: int | None) -> tuple[int, int]:
-    length = n_fft if win_length is None else win_length
-    return length, max(length // 4, 1) if hop_length is None else hop_length
+def _frames(
+    n_fft: int,
+    win_length: int | None,
+    hop_length: int | None,
+    window: str,
+    center: bool,
+    pad_mode: str,
+) -> tuple[int, int, int, str, bool, str]:
+    size = as_whole(n_fft, "n_fft")
+    length = size if win_length is None else as_whole(win_length, "win_length")
+    hop = max(length // 4, 1) if hop_length is None else as_whole(hop_length, "hop_length")
+    return (
+        size,
+        hop,
+        length,
+        as_text(window, "window"),
+        as_flag(center, "center"),
+        as_text(pad_mode, "pad_mode"),
+    )

@@ -1,4 +1,4 @@
-"""Numbers, files and iterables that users give: what is none is refused by name, never cut."""
+"""Numbers, types, files and iterables that users give: what is none is refused by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import operator
 import os
 from typing import Any
+
+import numpy as np
 
 
 def as_whole(value: Any, name: str) -> int:
@@ -50,6 +52,37 @@ def as_stream(stream: Any) -> int:
     if number < 0:
         raise ValueError(f"stream is {number}; give 0 or more, or None for the best one")
     return number
+
+
+def as_text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}; give a str")
+    return value
+
+
+def as_real(value: Any, name: str) -> float:
+    """Any number that is one already: a str is a slip.
+
+    >>> as_real(np.float32(0.5), "gain")
+    0.5
+    """
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}; give a number")
+    return float(value)
+
+
+def as_type(dtype: Any, name: str, known: str) -> str:
+    """The name of a type, which may be given as NumPy's. `known` is what the message recommends.
+
+    >>> as_type(np.dtype("int16"), "dtype", "float32 or int16"), as_type("int24", "coding", "int24")
+    ('int16', 'int24')
+    """
+    if isinstance(dtype, str):
+        return dtype
+    try:
+        return str(np.dtype(dtype).name)
+    except TypeError:
+        raise TypeError(f"{name} is {dtype!r}; give {known}") from None
 
 
 def as_place(src: Any) -> Any:

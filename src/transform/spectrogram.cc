@@ -58,6 +58,7 @@ Spectrogram::Spectrogram(const StftSpec& stft, BinValue value, std::optional<Mel
     const double turn = 2.0 * std::numbers::pi * double(i) / double(stft.window_length);
     window_[std::size_t(before + i)] = lift - (1.0 - lift) * std::cos(turn);
   }
+  if (stft.window_length == 1) window_[std::size_t(before)] = 1.0;  // its middle, as SciPy has it
   if (!mel) return;
   const std::vector<float> filters = mel_filters(*mel, stft.n_fft);
   const std::int64_t bins = std::int64_t(fft_.bins());

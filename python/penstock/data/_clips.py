@@ -7,7 +7,7 @@ from typing import Any
 from penstock import _core
 from penstock._audio import audio_options
 from penstock._image_request import make_request
-from penstock._whole import as_stream
+from penstock._whole import as_stream, as_type
 from penstock.data._checks import checked_whole
 from penstock.data._plan import DecodeAudio, DecodeVideo, PlanError
 
@@ -102,8 +102,9 @@ def audio_step(field: str, start: Any, rate: str | None, options: dict[str, Any]
         raise PlanError(f'decode_audio: start is {start!r}; give seconds, or "random"')
     if start == "random" and options.get("duration") is None:
         raise PlanError('decode_audio: start="random" needs a duration')
-    step = DecodeAudio(field, start, rate, tuple(sorted(options.items())))
     try:
+        dtype = as_type(options["dtype"], "dtype", '"float32" or "int16"')
+        step = DecodeAudio(field, start, rate, tuple(sorted({**options, "dtype": dtype}.items())))
         _audio_options(step)
     except (TypeError, ValueError) as error:
         raise PlanError(f"decode_audio: {error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
+from penstock._audio import SampleType
 from penstock._core import NativeOp
 from penstock.data import _fields
 from penstock.data._base import Plan
@@ -144,7 +145,7 @@ class Decoding(Plan):
         duration: float | None = None,
         sample_rate: int | None = None,
         channels: int | Sequence[int] | None = None,
-        dtype: Literal["float32", "int16"] = "float32",
+        dtype: SampleType = "float32",
         *,
         layout: Literal["CT", "TC"] = "CT",
         rate: str | None = None,

@@ -11,7 +11,8 @@
 
 namespace penstock::media {
 
-// As load_audio, with `whole` where it is not null. Nothing: FFmpeg must do it. Options are checked. Any thread.
+// As load_audio, with `whole` where it is not null. Nothing: FFmpeg must do it. Options are
+// checked. Any thread.
 Result<std::optional<Audio>> load_flac(const std::shared_ptr<const storage::Source>& source,
                                        const AudioOptions& options, Extent* whole);
 

@@ -70,9 +70,11 @@ Result<std::unique_ptr<av::Input>> open_sound(std::shared_ptr<const storage::Sou
 Status check(const AudioOptions& options) {
   const auto bad = [](const char* text) { return Error(Code::invalid_argument, text); };
   constexpr double kMost = 1e9;  // seconds
-  if (!(options.start >= 0) || options.start > kMost) return bad("start must be 0 or more");
-  if (options.duration && (!(*options.duration > 0) || *options.duration > kMost)) {
-    return bad("duration must be more than 0");
+  if (!(options.start >= 0)) return bad("start must be 0 or more");
+  if (options.start > kMost) return bad("start must be 1e9 seconds at most");
+  if (options.duration && !(*options.duration > 0)) return bad("duration must be more than 0");
+  if (options.duration && *options.duration > kMost) {
+    return bad("duration must be 1e9 seconds at most; leave it out to go on to the end");
   }
   if (options.sample_rate < 0 || options.sample_rate > 1 << 22) {
     return bad("sample_rate must be a number of samples a second");

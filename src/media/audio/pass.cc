@@ -147,8 +147,8 @@ void Pass::note_damage() {
   damaged_at_ = all_ ? at_ : spans_.back().at;
 }
 
-// FLAC: the decoder does not notice frames that are missing, nor short packets that are none. MP3: nor
-// that the file ends inside a frame, if the rest makes some sense.
+// FLAC: the decoder does not notice frames that are missing, nor short packets that are none. MP3:
+// nor that the file ends inside a frame, if the rest makes some sense.
 void Pass::note_gap(const av::Packet& packet, std::int64_t at) {
   const bool follows =
       follows_ == av::kNoTime || packet.first == av::kNoTime || packet.first == follows_;

@@ -60,6 +60,23 @@ bool read_format(std::span<const std::byte> chunk, WavHeader& header) {
   return tag == kFloat && (header.bits == 32 || header.bits == 64);
 }
 
+// Is what is between `at` and the end of the file a row of chunks, as they come behind the samples?
+Result<bool> holds_chunks(const storage::Source& source, std::uint64_t at) {
+  std::array<std::byte, 8> head{};
+  std::uint64_t chunk = 0;
+  for (; chunk < kMostChunks && at < source.size(); ++chunk) {
+    if (source.size() - at < head.size()) return false;
+    if (Status s = source.read(at, head); !s) return std::move(s).error();
+    const std::string_view name = text(head.data(), 4);
+    const auto prints = [](char c) { return c >= ' ' && c <= '~'; };
+    if (!std::all_of(name.begin(), name.end(), prints)) return false;
+    const std::uint64_t bytes = little(head.data() + 4, 4);
+    if (bytes > source.size() - at - head.size()) return false;
+    at += head.size() + bytes + bytes % 2;  // the last byte, which makes it even, may be missing
+  }
+  return chunk > 0 && at >= source.size();
+}
+
 }  // namespace
 
 Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source) {
@@ -86,8 +103,15 @@ Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source) 
       if (header.channels == 0) return std::optional<WavHeader>();
       const std::uint64_t rest = size - at - 8;
       if (bytes == kUnknown && riff != "RIFF") bytes = long_size;
-      // Who writes into a pipe does not know how much will come.
-      if (bytes == kUnknown || bytes == 0) bytes = rest;
+      // Who writes into a pipe does not know how much will come. A sound without samples is
+      // something else; chunks may follow it.
+      bool empty = false;
+      if (bytes == 0 && rest > 0) {
+        const Result<bool> chunks = holds_chunks(source, at + 8);
+        if (!chunks) return chunks.error();
+        empty = *chunks;
+      }
+      if (bytes == kUnknown || (bytes == 0 && !empty)) bytes = rest;
       header.at = at + 8;
       header.said = std::int64_t(std::min<std::uint64_t>(bytes, INT64_MAX)) / header.frame_bytes();
       header.there = std::int64_t(std::min(bytes, rest)) / header.frame_bytes();
@@ -130,8 +154,9 @@ AudioInfo info_of(const WavHeader& header) {
 }
 
 bool wav_gives(const WavHeader& header, const AudioOptions& options) noexcept {
-  if (options.sample_rate > 0 && options.sample_rate != header.sample_rate) return false;
   if (options.stream > 0) return false;
+  if (header.said == 0) return true;  // nothing at any rate
+  if (options.sample_rate > 0 && options.sample_rate != header.sample_rate) return false;
   if (options.channels == 0 || options.channels == header.channels) return true;
   return options.channels == 1 && header.channels == 2 && options.dtype == DType::float32;
 }
@@ -153,7 +178,7 @@ Result<Audio> load_wav(const storage::Source& source, const WavHeader& header,
         .in_file(source.name());
   }
   Audio audio;
-  audio.sample_rate = header.sample_rate;
+  audio.sample_rate = options.sample_rate > 0 ? options.sample_rate : header.sample_rate;
   audio.start = double(first) / rate;
   if (end > header.there) {
     char place[48];
@@ -168,7 +193,7 @@ Result<Audio> load_wav(const storage::Source& source, const WavHeader& header,
   const std::uint64_t bytes = std::uint64_t(count * header.frame_bytes());
 
   const bool mixed = options.channels > 0 && options.channels != header.channels;
-  const std::int64_t channels = mixed                    ? 1
+  const std::int64_t channels = mixed                    ? options.channels
                                 : options.select.empty() ? header.channels
                                                          : std::int64_t(options.select.size());
   Result<Tensor> made =

@@ -37,7 +37,7 @@ Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source);
 
 AudioInfo info_of(const WavHeader& header);
 
-// Can this be had without FFmpeg? Other rates and most mixes cannot.
+// Can this be had without FFmpeg? Other rates and most mixes cannot, unless there are no samples.
 bool wav_gives(const WavHeader& header, const AudioOptions& options) noexcept;
 
 // As load_audio. `wav_gives` holds.

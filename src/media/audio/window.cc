@@ -19,7 +19,8 @@ Result<Extent> extent_of(const std::shared_ptr<const storage::Source>& source,
     return Extent{std::llrint(std::min(info->duration, kFar) * info->sample_rate),
                   info->sample_rate};
   }
-  AudioOptions past = options;  // it says nothing: whoever looks for what is behind it meets the end
+  AudioOptions past =
+      options;  // it says nothing: whoever looks for what is behind it meets the end
   past.start = kFar;
   Extent whole;
   Result<Audio> nothing = load_audio(source, past, &whole);
@@ -35,8 +36,8 @@ Result<Audio> load_window(const std::shared_ptr<const storage::Source>& source,
   Result<Extent> whole = extent_of(source, options);
   if (!whole) return std::move(whole).error();
   if (whole->sample_rate <= 0) return load_audio(source, options);
-  // Where the header told of more than there is, the place is chosen again, of those that exist. The
-  // third time nothing new is learnt.
+  // Where the header told of more than there is, the place is chosen again, of those that exist.
+  // The third time nothing new is learnt.
   for (int turn = 0;; ++turn) {
     const int rate = whole->sample_rate;
     options.start = 0;

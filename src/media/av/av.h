@@ -71,7 +71,7 @@ struct StreamInfo {
   // FLAC and MP3 files: samples that there must be, as the header says; 0: it does not. Encoders of
   // MP3 may be one frame out.
   std::int64_t total = 0;
-  std::int64_t pre_roll = 0;    // samples that a decoder needs before it is right
+  std::int64_t pre_roll = 0;  // samples that a decoder needs before it is right
 };
 
 struct Packet {
@@ -159,8 +159,8 @@ class Resampler {
   // pointer a channel, or one for all where samples are interleaved. Answers how many there are.
   virtual Result<std::int64_t> convert(std::int64_t first, std::int64_t count,
                                        std::uint8_t* const* into, std::int64_t room) = 0;
-  // What is left inside, and `least` samples at least, which may be up to `room`: the filter goes on
-  // into what comes after the end, first a mirror image, then silence.
+  // What is left inside, and `least` samples at least, which may be up to `room`: the filter goes
+  // on into what comes after the end, first a mirror image, then silence.
   virtual Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room,
                                       std::int64_t least) = 0;
 };

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import penstock as ps
 import pytest
 from clips import ffmpeg
 from penstock import io
@@ -307,6 +308,24 @@ def test_what_cannot_be_is_refused(sounds: Sounds) -> None:
     ):
         with pytest.raises(ValueError):  # noqa: PT011
             io.load_audio(path, **options)  # type: ignore[arg-type]
+
+
+def test_types_are_given_by_name_or_as_numpys(sounds: Sounds) -> None:
+    path = sounds("s16.wav")
+    words = io.load_audio(path, duration=0.1, dtype="int16")
+    for dtype in (np.int16, np.dtype("int16"), "int16"):
+        assert np.array_equal(io.load_audio(path, duration=0.1, dtype=dtype), words)
+    assert io.encode_audio(words, 8000, coding=np.int16) == io.encode_audio(words, 8000)  # type: ignore[arg-type]
+    ds = ps.from_list([{"a": path}]).decode_audio("a", duration=0.1, dtype=np.int16)
+    assert np.array_equal(ds[0]["a"], words)
+    assert "dtype=int16" in ds.explain()
+    with pytest.raises(TypeError, match=r'dtype is \[3\]; give "float32" or "int16"'):
+        io.load_audio(path, dtype=[3])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="strict is 'no'"):
+        io.load_audio(path, strict="no")  # type: ignore[arg-type]
+    for duration in (float("inf"), 1e12):
+        with pytest.raises(ValueError, match="leave it out to go on to the end"):
+            io.load_audio(path, duration=duration)
 
 
 def test_a_sound_that_was_cut_off_raises_or_gives_what_is_there(sounds: Sounds) -> None:

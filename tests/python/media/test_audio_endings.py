@@ -60,9 +60,7 @@ def test_a_file_that_is_cut_off_is_damaged_at_its_end(
             io.load_audio(cut, 0.3, 60, strict=True)
 
 
-def test_frames_that_an_mp3_lacks_are_missed_and_one_is_not(
-    sounds: Sounds, tmp_path: Path
-) -> None:
+def test_frames_that_an_mp3_lacks_are_missed_and_one_is_not(sounds: Sounds, tmp_path: Path) -> None:
     data = made(tmp_path, sounds, "one.mp3", "-b:a", "128k", "-id3v2_version", "0")
     at = data.index(b"Info") + 8
     said = int.from_bytes(data[at : at + 4], "big")
@@ -99,9 +97,7 @@ def test_ogg_without_a_last_page_is_cut_off(name: str, sounds: Sounds) -> None:
     assert io.load_audio(data + b"tag" * 500, strict=True).damaged == 0
 
 
-def test_matroska_that_does_not_say_how_long_it_is_is_whole(
-    sounds: Sounds, tmp_path: Path
-) -> None:
+def test_matroska_that_does_not_say_how_long_it_is_is_whole(sounds: Sounds, tmp_path: Path) -> None:
     piped = ffmpeg("-i", sounds("opus.webm"), "-c", "copy", "-f", "matroska", "-")
     whole = io.load_audio(sounds("opus.webm"))
     got = io.load_audio(piped, strict=True)

@@ -45,6 +45,14 @@ def test_transforms_of_any_length_are_right(n_fft: int) -> None:
     assert np.abs(got.T - np.fft.rfft(frames)).max() < 1e-5
 
 
+@pytest.mark.parametrize("window", ["hann", "hamming", "ones"])
+def test_a_window_of_one_sample_lets_it_through(window: str) -> None:
+    got = ops.stft(1, 1, window=window)(SOUND[:50])  # type: ignore[arg-type]
+    assert np.array_equal(got[0, :, 0], SOUND[:50])
+    middle = ops.stft(16, 4, 1, window=window, center=False)(SOUND[:50])  # type: ignore[arg-type]
+    assert np.allclose(middle[0, :, 0], SOUND[7:43:4])
+
+
 def test_what_is_quiet_beside_a_loud_tone_is_right() -> None:
     tone = np.cos(0.637 * np.arange(4000)).astype(np.float32)
     frames = tone[:3840].reshape(-1, 480).astype(np.float64) * np.hanning(481)[:-1]
@@ -100,3 +108,12 @@ def test_what_cannot_be_is_refused() -> None:
         ops.stft(100, win_length=200)
     with pytest.raises(ValueError, match="fmax must be more"):
         ops.mel_spectrogram(16000, fmin=9000)
+    for slip, message in (
+        (lambda: ops.stft(400.0), "n_fft is 400.0; give a whole number"),  # type: ignore[arg-type]
+        (lambda: ops.stft(window=None), "window is None; give a str"),  # type: ignore[arg-type]
+        (lambda: ops.mel_spectrogram("16000"), "sample_rate is '16000'"),  # type: ignore[arg-type]
+        (lambda: ops.fix_length(2.5), "length is 2.5"),  # type: ignore[arg-type]
+        (lambda: ops.gain("6"), "decibels is '6'; give a number"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match=message):
+            slip()

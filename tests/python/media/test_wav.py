@@ -63,6 +63,23 @@ def test_headers_of_other_kinds(sounds: Sounds) -> None:
     assert io.audio_info(law).codec == "pcm_mulaw"
 
 
+def test_chunks_behind_a_sound_without_samples_are_no_sound() -> None:
+    header = io.encode_audio(np.zeros((2, 0), np.float32), 8000)
+    assert header.endswith(b"data" + bytes(4))
+    chunk = (
+        b"LIST" + struct.pack("<I", 26) + b"INFOISFT" + struct.pack("<I", 14) + b"Lavf59.27.100\0"
+    )
+    for behind in (b"", chunk, chunk + chunk, chunk + b"note" + struct.pack("<I", 3) + b"abc"):
+        for options in ({}, {"sample_rate": 16000}, {"channels": 1, "dtype": "int16"}):
+            got = io.load_audio(header + behind, **options)  # type: ignore[arg-type]
+            assert got.shape == (options.get("channels", 2), 0)
+            assert got.sample_rate == options.get("sample_rate", 8000)
+        assert io.audio_info(header + behind).duration == 0
+    streamed = np.arange(900, dtype=np.int16).tobytes()  # size 0: until the end
+    for behind in (streamed, chunk + streamed[:5]):
+        assert io.load_audio(header + behind).shape == (2, len(behind) // 4)
+
+
 def test_a_wav_that_was_cut_off_raises_or_gives_what_is_there(sounds: Sounds) -> None:
     whole = io.load_audio(wav(sounds, "pcm_s16le", 2))
     data = Path(wav(sounds, "pcm_s16le", 2)).read_bytes()[:20_001]

@@ -51,8 +51,7 @@ class LibFlacFile final : public FlacFile {
   }
 
   std::int64_t read_as(const SampleForm& form, std::int64_t first, std::int64_t count,
-                       std::uint8_t* const* rows, std::int64_t room,
-                       std::int64_t least) override {
+                       std::uint8_t* const* rows, std::int64_t room, std::int64_t least) override {
     mixes_ = form.channels > 0 && form.channels != channels;
     if (mixes_ && channels > 2) return -1;  // FFmpeg knows which is where
     // What libswresample works in when it is given what FFmpeg's decoder gives.
@@ -222,9 +221,9 @@ class LibFlacFile final : public FlacFile {
       rows[std::size_t(c)] = made_rows_[c] + std::size_t(made_) * made_bytes_;
     }
     const std::int64_t left = room_ - made_;
-    const Result<std::int64_t> got = count > 0 ? resampler_->convert(0, count, rows.data(), left)
-                                               : resampler_->finish(rows.data(), left,
-                                                                    least_ - made_);
+    const Result<std::int64_t> got = count > 0
+                                         ? resampler_->convert(0, count, rows.data(), left)
+                                         : resampler_->finish(rows.data(), left, least_ - made_);
     if (!got) return false;
     made_ += *got;
     return true;

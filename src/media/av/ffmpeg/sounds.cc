@@ -51,7 +51,8 @@ class SwrResampler final : public Resampler {
   Result<std::int64_t> finish(std::uint8_t* const* into, std::int64_t room,
                               std::int64_t least) override {
     Result<std::int64_t> made = emptied(into, 0, room);
-    // It mirrors no more than has gone in; a sound that is shorter than the filter is kept altogether.
+    // It mirrors no more than has gone in; a sound that is shorter than the filter is kept
+    // altogether.
     for (int turn = 0; made && *made < least && turn < kMostSilences; ++turn) {
       const int fed = swr_inject_silence(context_.get(), kSilence);
       if (fed < 0) return answer(fed);
