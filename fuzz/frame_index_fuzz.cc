@@ -28,6 +28,7 @@ void read_everything(std::span<const std::byte> bytes, storage::Stamp stamp) {
     av::Packet packet;
     packet.pos = index->packets[one].pos;
     packet.pts = index->packets[one].pts;
+    packet.size = index->packets[one].size;
     if (index->number_of(packet) >= std::int64_t(index->packets.size())) __builtin_trap();
   }
   if (index_bytes(*index, stamp, stream.number).size() != bytes.size()) __builtin_trap();
@@ -43,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > 0) std::memcpy(bytes.data(), data, size);
   read_everything(bytes, {});
   if (size < kHead) return 0;
-  const std::uint32_t version = 3, stream = 0;
+  const std::uint32_t version = 4, stream = 0;
   std::memcpy(bytes.data(), "PSFRAME\n", 8);
   std::memcpy(bytes.data() + 8, &version, sizeof version);
   std::memcpy(bytes.data() + 12, &stream, sizeof stream);

@@ -187,6 +187,9 @@ class Input {
   // Goes to the packet at `time` or one before it, roughly: who asks sees from the next packet
   // where it is.
   virtual Status seek(std::int64_t time) = 0;
+  // Goes to a byte of the file. The first packets that come may be what is left of another one, or
+  // not say where they are.
+  virtual Status seek_byte(std::int64_t pos) = 0;
   // Goes to the first packet, whatever has happened.
   virtual Status rewind() = 0;
 

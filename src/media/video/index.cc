@@ -149,7 +149,9 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
     }
     if (packet.key) index.keys.push_back(std::uint32_t(count));
     index.packets.push_back(
-        {packet.pts, packet.dts, packet.pos, 0, packet.key, packet.discard || packet.hidden});
+        {packet.pts, packet.dts, packet.pos, 0,
+         std::uint32_t(std::min<std::int64_t>(packet.size, IndexedPacket::kMostBytes)), packet.key,
+         packet.discard || packet.hidden});
     sets.clear();
     (void)input.parameter_sets(sets);
     index.carries_sets = index.carries_sets || !sets.empty();
@@ -204,11 +206,23 @@ std::int64_t FrameIndex::number_of(const av::Packet& packet) const noexcept {
       [this](std::uint32_t one, std::int64_t pos) { return packets[one].pos < pos; });
   if (at == by_pos_.end() || packets[*at].pos != packet.pos) return -1;
   const auto next = at + 1;
-  if (next == by_pos_.end() || packets[*next].pos != packet.pos) return *at;
+  const bool alone = next == by_pos_.end() || packets[*next].pos != packet.pos;
+  if (by_bytes) return packet.pos >= 0 && alone && may_be(*at, packet) ? *at : -1;
+  if (alone) return *at;
   for (; at != by_pos_.end() && packets[*at].pos == packet.pos; ++at) {
     if (packets[*at].pts == packet.pts) return *at;
   }
   return -1;
+}
+
+// MPEG-TS and PS are cut into packets by what their bytes say. What comes first after a seek may be
+// the rest of a packet, in the place where the next one begins, which then does not say where it is.
+bool FrameIndex::may_be(std::uint32_t number, const av::Packet& packet) const noexcept {
+  if (number >= packets.size()) return false;
+  if (!by_bytes) return !seekable || number_of(packet) == std::int64_t(number);
+  const IndexedPacket& one = packets[number];
+  return one.size == std::min(packet.size, IndexedPacket::kMostBytes) &&
+         (one.pos < 0 || packet.pos < 0 || one.pos == packet.pos);
 }
 
 // Fills in what follows from packets and frames.
@@ -219,7 +233,8 @@ void FrameIndex::settle(const av::StreamInfo& stream) {
     const IndexedPacket &one = packets[a], &other = packets[b];
     return one.pos != other.pos ? one.pos < other.pos : one.pts < other.pts;
   });
-  for (std::size_t i = 0; i < by_pos_.size() && seekable; ++i) {
+  by_bytes = stream.container == "mpegts" || stream.container == "mpeg";
+  for (std::size_t i = 0; i < by_pos_.size() && seekable && !by_bytes; ++i) {
     const IndexedPacket& one = packets[by_pos_[i]];
     seekable = one.pos >= 0 && (i == 0 || packets[by_pos_[i - 1]].pos != one.pos ||
                                 packets[by_pos_[i - 1]].pts != one.pts);

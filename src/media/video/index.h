@@ -21,10 +21,12 @@
 namespace penstock::media {
 
 struct IndexedPacket {
+  static constexpr std::int64_t kMostBytes = (1 << 30) - 1;  // larger ones count as so many
   std::int64_t pts = av::kNoTime;
   std::int64_t dts = av::kNoTime;
   std::int64_t pos = -1;
   std::uint32_t place = 0;  // among all packets, in the order of presentation
+  std::uint32_t size = 0;   // in bytes
   bool key = false;
   bool discard = false;
 };
@@ -38,6 +40,7 @@ struct FrameIndex {
   double duration = 0;                // from the first frame to the end of the last
   int reorder = 0;                    // how many packets come before one that is shown earlier
   bool seekable = true;               // packets can be told apart after a seek
+  bool by_bytes = false;              // MPEG-TS and PS: seeks go to the places of packets
   std::string damage;                 // what the container is damaged by; empty: nothing
   // Parameter sets of packets, where one of a packet's is another than before. Not all packets may
   // have been looked at: then the first tell whether others are to be suspected of carrying any.
@@ -50,8 +53,11 @@ struct FrameIndex {
   std::uint32_t start_of(std::uint32_t packet) const noexcept;
   // The same, but before `start`; `start` itself if there is none.
   std::uint32_t start_before(std::uint32_t start) const noexcept;
-  // The number of a packet that has just been read; negative: it is none of these.
+  // The number of a packet that has just been read; negative: it is none of these, or, where seeks
+  // go to places, only those before it tell.
   std::int64_t number_of(const av::Packet& packet) const noexcept;
+  // May the packet that has come behind the one before `number` be that?
+  bool may_be(std::uint32_t number, const av::Packet& packet) const noexcept;
 
  private:
   friend Result<FrameIndex> make_index(av::Input& input, bool blank);

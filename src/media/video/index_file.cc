@@ -13,8 +13,10 @@ static_assert(std::endian::native == std::endian::little, "the numbers are copie
 
 constexpr char kMagic[8] = {'P', 'S', 'F', 'R', 'A', 'M', 'E', '\n'};
 // 1: another order of frames where times run backwards. 2: nothing is said of parameter sets.
-constexpr std::uint32_t kVersion = 3;
+// 3: nor of how large packets are.
+constexpr std::uint32_t kVersion = 4;
 constexpr std::uint32_t kKey = 1, kHidden = 2;        // of a packet
+constexpr int kSizeShift = 2;
 constexpr std::uint64_t kAllLookedAt = 1, kSets = 2;  // of the stream
 
 struct Head {
@@ -97,7 +99,8 @@ std::vector<std::byte> index_bytes(const FrameIndex& index, storage::Stamp stamp
   std::byte* at = bytes.data() + sizeof head;
   for (const IndexedPacket& one : index.packets) {
     const StoredPacket stored{one.pts, one.dts, one.pos, one.place,
-                              (one.key ? kKey : 0) | (one.discard ? kHidden : 0)};
+                              one.size << kSizeShift | (one.key ? kKey : 0) |
+                                  (one.discard ? kHidden : 0)};
     std::memcpy(at, &stored, sizeof stored);
     at += sizeof stored;
   }
@@ -143,8 +146,8 @@ Result<FrameIndex> index_from(std::span<const std::byte> bytes, storage::Stamp s
   for (std::uint64_t i = 0; i < head.packets; ++i, at += sizeof(StoredPacket)) {
     StoredPacket one{};
     std::memcpy(&one, at, sizeof one);
-    index.packets.push_back({one.pts, one.dts, one.pos, one.place, (one.flags & kKey) != 0,
-                             (one.flags & kHidden) != 0});
+    index.packets.push_back({one.pts, one.dts, one.pos, one.place, one.flags >> kSizeShift,
+                             (one.flags & kKey) != 0, (one.flags & kHidden) != 0});
   }
   index.frames.resize(head.frames);
   index.keys.resize(head.keys);

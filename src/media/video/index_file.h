@@ -8,7 +8,7 @@
 //   u64, i64  size and time of the file that it belongs to
 //   u64 x 3   how many packets, frames and key frames
 //   packets   i64 pts, dts, place in the file; u32 place in the order of presentation; u32 flags:
-//             1 key frame, 2 not shown
+//             1 key frame, 2 not shown; from bit 2 on its bytes
 //   u32s      the packet of each frame; the packets that are key frames
 //
 // Thread safety: any thread.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kReadOn = 16;     // packets that are sooner read than jumped over
 constexpr std::uint32_t kMostLater = 40;  // packets after which a picture comes out, if ever
+constexpr int kUntilKnown = 6;            // packets after a seek, one of which says which it is
 
 }  // namespace
 
@@ -360,9 +361,14 @@ Status FrameReader::fetch(std::uint32_t number) {
     const std::int64_t expected = next_;
     Result<bool> more = read_next(packet);
     if (!more) return std::move(more).error();
+    const bool fits = *more && index_.may_be(std::uint32_t(expected), packet);
+    if (!fits && index_.by_bytes && sought_) {
+      misled_ = true;  // from now on packets are counted from the beginning
+      if (Status sought = seek_before(number); !sought) return sought;
+      continue;
+    }
     if (!*more) return Error(Code::corrupt, "the file ends before it");
-    const std::int64_t is = index_.number_of(packet);
-    if (index_.seekable && is != expected) {
+    if (!fits) {
       next_ = -1;
       return Error(Code::corrupt, "packets do not come in the order that they had before");
     }
@@ -380,7 +386,9 @@ Status FrameReader::fetch(std::uint32_t number) {
 // Goes to a packet at or before this one; the input may hold it already.
 Status FrameReader::seek_before(std::uint32_t number) {
   held_ = -1;
-  if (index_.seekable && number > 0) {
+  if (index_.by_bytes) {
+    if (!misled_ && seek_by_bytes(number)) return {};
+  } else if (index_.seekable && number > 0) {
     const bool by_pts = input_->stream().container.starts_with("matroska");
     std::uint32_t key = number;
     for (int attempt = 0; attempt < 3; ++attempt) {
@@ -400,8 +408,33 @@ Status FrameReader::seek_before(std::uint32_t number) {
     }
   }
   if (Status back = input_->rewind(); !back) return back;
+  sought_ = false;
   next_ = 0;
   return {};
+}
+
+// To the place of a packet before this one, until one says which it is. False: none has.
+bool FrameReader::seek_by_bytes(std::uint32_t number) {
+  // In MPEG-PS packets begin anywhere, and the first two after a seek are not to be told.
+  const bool aligned = input_->stream().container == "mpegts";
+  for (const std::uint32_t before : {aligned ? 0u : 2u, 5u, 20u}) {
+    if (number <= before) return false;
+    std::uint32_t from = number - before;
+    while (from > 0 && index_.packets[from].pos < 0) --from;
+    if (from == 0 || !input_->seek_byte(index_.packets[from].pos)) return false;
+    sought_ = true;
+    av::Packet packet;
+    for (int i = 0; i < kUntilKnown; ++i) {
+      const Result<bool> more = read_next(packet);
+      if (!more || !*more) break;
+      const std::int64_t is = index_.number_of(packet);
+      if (is < 0) continue;
+      if (is > std::int64_t(number) || packet.corrupt) break;
+      held_ = is, next_ = is + 1;
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace penstock::media

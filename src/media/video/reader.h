@@ -80,6 +80,7 @@ class FrameReader {
   ParameterSets sets_before(std::uint32_t key);
   Status fetch(std::uint32_t packet);
   Status seek_before(std::uint32_t packet);
+  bool seek_by_bytes(std::uint32_t packet);
   Result<bool> read_next(av::Packet& packet);
 
   std::unique_ptr<av::Input> input_;
@@ -88,6 +89,8 @@ class FrameReader {
   std::int64_t held_ = -1;  // the packet last read
   bool held_is_corrupt_ = false;
   std::int64_t next_ = -1;                       // the one that comes next; negative: not known
+  bool sought_ = false;                          // since the input was last at its beginning
+  bool misled_ = false;                          // seeks do not lead to what was there before
   bool carries_sets_ = false;                    // others may, too, by those that have been seen
   std::map<std::uint32_t, ParameterSets> sets_;  // that hold after key frames, found on the way
   bool begins_earlier_ = false;  // starts that are not clean have been found to mislead the decoder

@@ -17,6 +17,8 @@ namespace {
 struct Stream {
   std::vector<av::Packet> packets;
   std::int64_t lost = -1;  // this one is left out when packets are read
+  std::string container = "mpegts";
+  bool rest = false;  // a seek comes upon the rest of a packet, then one that knows no place
 
   Stream() {
     for (std::int64_t i = 0; i < 10; ++i) {
@@ -32,7 +34,7 @@ struct Stream {
 class FakeInput final : public av::Input {
  public:
   explicit FakeInput(Stream& stream) : stream_(stream) {
-    info_.container = "mpegts";
+    info_.container = stream.container;
     info_.codec = "fake";
     info_.tick = 1;
     info_.in_order = info_.keys_hold = true;
@@ -42,7 +44,11 @@ class FakeInput final : public av::Input {
   Result<bool> read(av::Packet& packet) override {
     if (next_ == stream_.lost) ++next_;
     if (next_ >= std::int64_t(stream_.packets.size())) return false;
-    packet = stream_.packets[std::size_t(held_ = next_++)];
+    packet = stream_.packets[std::size_t(held_ = next_)];
+    if (stream_.rest && after_seek_ == 0) packet.size = 7;
+    if (stream_.rest && after_seek_ == 1) packet.pos = -1;
+    if (!stream_.rest || after_seek_ != 0) ++next_;
+    ++after_seek_;
     return true;
   }
   void read_blank(bool) override {}
@@ -50,8 +56,13 @@ class FakeInput final : public av::Input {
     next_ = time;
     return {};
   }
+  Status seek_byte(std::int64_t pos) override {
+    after_seek_ = 0;
+    return seek(pos / 100);
+  }
   Status rewind() override {
     next_ = 0;
+    after_seek_ = 2;
     return {};
   }
   std::int64_t complaints() const noexcept override { return 0; }
@@ -89,6 +100,7 @@ class FakeInput final : public av::Input {
   av::StreamInfo info_;
   std::string words_;
   std::int64_t next_ = 0, held_ = -1;
+  int after_seek_ = 2;
   std::deque<std::pair<std::int64_t, std::int64_t>> waiting_;
 };
 
@@ -143,7 +155,18 @@ TEST_F(Reader, damage_of_a_packet_is_not_that_of_the_one_jumped_to) {
   EXPECT_FALSE(before->damaged[0]);
 }
 
+TEST_F(Reader, what_comes_first_after_a_seek_may_be_the_rest_of_another_packet) {
+  for (std::size_t i = 0; i < 10; ++i) stream_.packets[i].size = std::int64_t(1000 + i);
+  open();
+  stream_.rest = true;
+  ASSERT_TRUE(read(9));
+  EXPECT_EQ(taken_.packets, (std::vector<std::int64_t>{9}));
+  ASSERT_TRUE(read(7));
+  EXPECT_EQ(taken_.packets, (std::vector<std::int64_t>{7}));
+}
+
 TEST_F(Reader, packets_that_share_a_place_in_the_file_are_told_apart_by_their_times) {
+  stream_.container = "avi";
   for (const std::size_t i : {3, 4, 5}) stream_.packets[i].pos = 300;
   stream_.packets[3].pts = 5;
   stream_.packets[5].pts = 5;

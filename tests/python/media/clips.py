@@ -64,6 +64,9 @@ CLIPS = {
     "mpeg1.mp4": "-c:v mpeg1video -g 12 -bf 2",
     "mpeg2.ts": "-c:v mpeg2video -g 12 -bf 2",
     "mpeg2.mpg": "-c:v mpeg2video -g 12 -bf 2",
+    # Larger than the container's packets: what comes first after a seek is the rest of another one.
+    "fine.vob": "-c:v mpeg2video -g 12 -q:v 1",
+    "fine_mpeg1.mpg": "-c:v mpeg1video -g 12 -bf 2 -q:v 2",
     "mjpeg.avi": "-c:v mjpeg -pix_fmt yuvj420p",
     "mjpeg.mov": "-c:v mjpeg -pix_fmt yuvj422p",
     # Every packet is called a key frame, and is none.

@@ -420,14 +420,14 @@ void Demuxer::read_blank(bool blank) {
   io_->set_blank(blank);
 }
 
-Status Demuxer::seek(std::int64_t time) {
+Status Demuxer::seek(std::int64_t to, int flags) {
   if (stream_ == nullptr && mp3_ == nullptr) {
     if (Status again = open(); !again) return again;
   }
   const Listening listening(messages_);
   io_->begin_call();
   av_packet_unref(packet_.get());
-  const int sought = av_seek_frame(format_, stream_->index, time, AVSEEK_FLAG_BACKWARD);
+  const int sought = av_seek_frame(format_, stream_->index, to, flags);
   if (sought < 0) return failed(sought, "seek");
   return {};
 }

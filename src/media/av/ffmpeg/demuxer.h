@@ -32,12 +32,14 @@ class Demuxer {
   AVPacket& packet() noexcept { return *packet_; }  // the one last read
   void read_blank(bool blank);
   bool is_blank() const noexcept { return io_ != nullptr && io_->blank(); }
-  Status seek(std::int64_t time);
+  Status seek(std::int64_t time) { return seek(time, AVSEEK_FLAG_BACKWARD); }
+  Status seek_byte(std::int64_t pos) { return seek(pos, AVSEEK_FLAG_BYTE); }
   Status rewind();
   const Messages& messages() const noexcept { return messages_; }
 
  private:
   void close() noexcept;
+  Status seek(std::int64_t to, int flags);
   Status choose_stream();
   bool open_mp3();
   bool read_mp3(Packet& packet);

@@ -30,6 +30,7 @@ class FfmpegInput final : public Input {
   Result<bool> read(Packet& packet) override { return demuxer_.read(packet); }
   void read_blank(bool blank) override { demuxer_.read_blank(blank); }
   Status seek(std::int64_t time) override { return demuxer_.seek(time); }
+  Status seek_byte(std::int64_t pos) override { return demuxer_.seek_byte(pos); }
   Status rewind() override {
     order_.reset();
     return demuxer_.rewind();
