@@ -40,11 +40,11 @@ VideoOptions options_of(int stream, int threads, std::int64_t max_pixels) {
   return options;
 }
 
-media::PaintRequest paint_of(const ImageRequest& request, int rotation) {
+media::PaintRequest paint_of(const ImageRequest& request, const media::av::StreamInfo& stream) {
   media::PaintRequest paint;
   paint.crop = request.crop;
   paint.mode = request.options.mode;
-  paint.rotation = request.options.apply_orientation ? rotation : 0;
+  if (request.options.apply_orientation) paint.orientation = media::av::orientation_of(stream);
   return paint;
 }
 
@@ -69,6 +69,10 @@ class Clip {
   std::size_t size() const { return reader_->index().frames.size(); }
   std::vector<double> times() const { return reader_->index().times; }
   const std::vector<std::uint32_t>& packets() const { return reader_->index().frames; }
+  media::PaintRequest paint(const ImageRequest& request) const {
+    const std::lock_guard lock(mutex_);  // who reads may open the file again
+    return paint_of(request, reader_->input().stream());
+  }
   const std::string& damage() const { return reader_->index().damage; }
   std::vector<std::int64_t> frames_at(const std::vector<double>& times) const {
     std::vector<std::int64_t> all;
@@ -94,6 +98,7 @@ class Clip {
     all["duration"] = info.duration;
     all["start"] = info.start;
     all["rotation"] = info.rotation;
+    all["mirrored"] = info.mirrored;
     all["pixel_format"] = info.pixel_format;
     all["bits"] = info.bits;
     all["alpha"] = info.alpha;
@@ -111,7 +116,7 @@ class Clip {
       const Released released;
       const std::lock_guard lock(mutex_);
       got.emplace(media::read_frames(*reader_, numbers,
-                                     paint_of(request, reader_->input().stream().rotation),
+                                     paint_of(request, reader_->input().stream()),
                                      {request.options.strict, partial}, random));
     }
     VideoFrames frames = must(*std::move(got));
@@ -128,15 +133,17 @@ class Clip {
   }
 
   ClipSource source_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unique_ptr<media::FrameReader> reader_;
 };
 
 class ClipIterator {
  public:
   ClipIterator(const Clip& clip, nb::handle source, int stream, int threads,
-               std::int64_t max_pixels, const ImageRequest& request, int rotation, bool partial)
+               std::int64_t max_pixels, const ImageRequest& request,
+               std::optional<std::uint64_t> position, bool partial)
       : source_(source) {
+    const RandomStream random = request.stream(position);
     const VideoOptions options = options_of(stream, threads, max_pixels);
     std::optional<Result<std::unique_ptr<media::FrameWalk>>> opened;
     {
@@ -145,9 +152,9 @@ class ClipIterator {
       if (!bytes) {
         opened.emplace(std::move(bytes).error());
       } else {
-        opened.emplace(media::FrameWalk::open(*std::move(bytes), options,
-                                              paint_of(request, rotation),
-                                              {request.options.strict, partial}, clip.packets()));
+        opened.emplace(media::FrameWalk::open(*std::move(bytes), options, clip.paint(request),
+                                              {request.options.strict, partial}, random,
+                                              clip.packets()));
       }
     }
     walk_ = must(*std::move(opened));
@@ -208,12 +215,13 @@ void bind_video(nb::module_& m) {
                    "list[int], Exception | None]"),
            "Pixels, the numbers of the frames, those of damaged ones, and what failed.");
   nb::class_<ClipIterator>(m, "ClipIterator", "Frames from front to back.")
-      .def(nb::init<const Clip&, nb::handle, int, int, std::int64_t, const ImageRequest&, int,
-                    bool>(),
-           "clip"_a, "source"_a, "stream"_a, "threads"_a, "max_pixels"_a, "request"_a, "rotation"_a,
-           "partial"_a,
+      .def(nb::init<const Clip&, nb::handle, int, int, std::int64_t, const ImageRequest&,
+                    std::optional<std::uint64_t>, bool>(),
+           "clip"_a, "source"_a, "stream"_a, "threads"_a, "max_pixels"_a, "request"_a,
+           "position"_a.none(), "partial"_a,
            nb::sig("def __init__(self, clip: Clip, source: typing.Any, stream: int, threads: int, "
-                   "max_pixels: int, request: ImageRequest, rotation: int, partial: bool) -> None"))
+                   "max_pixels: int, request: ImageRequest, position: int | None, partial: bool) "
+                   "-> None"))
       .def(
           "__iter__", [](nb::handle self) { return self; },
           nb::sig("def __iter__(self) -> ClipIterator"))

@@ -50,6 +50,7 @@ struct VideoInfo {
   double duration = 0;       // seconds, from the first frame to the end of the last
   double start = 0;          // of the first frame, as the file counts time
   int rotation = 0;          // degrees that pictures have to be turned clockwise: 0, 90, 180 or 270
+  bool mirrored = false;     // and, before that, mirrored: left becomes right
   std::string pixel_format;  // as FFmpeg calls it: "yuv420p"
   int bits = 8;              // of a sample
   bool alpha = false;
@@ -64,7 +65,7 @@ struct FrameOptions {
   std::optional<std::int64_t> resize_short = {};  // the short side becomes this long first
   Filter filter = Filter::bilinear;
   PixelMode mode = PixelMode::rgb;  // or rgba, bgr, l
-  bool apply_rotation = false;
+  bool apply_rotation = false;  // and mirror
   bool strict = false;   // a frame that the decoder knows to be damaged is an Error
   bool partial = false;  // frames that cannot be decoded are left out
 };

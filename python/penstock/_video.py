@@ -35,6 +35,8 @@ class VideoInfo(NamedTuple):
     """Of the first frame, as the file counts; all other times here count from it."""
     rotation: int
     """Degrees that pictures have to be turned clockwise: 0, 90, 180 or 270."""
+    mirrored: bool
+    """Before that they have to be mirrored, left to right, as some front cameras ask for."""
     pixel_format: str
     """As FFmpeg calls it: "yuv420p"."""
     bits: int
@@ -101,7 +103,7 @@ class Video:
         crop: A box (left, top, right, bottom), "center", or "random_resized": the same one for all
             frames of a call.
         mode: "RGB", "RGBA" (alpha is 255 where the video has none), "BGR" or "L".
-        rotate: Turn frames as the file's metadata says.
+        rotate: Mirror and turn frames as the file's metadata says.
         strict: A frame that the decoder knows to be damaged raises; else `damaged` names it.
         on_error: "raise", or "partial": frames that cannot be had are left out, and `error` says
             why; a loop ends before the first of them.
@@ -184,9 +186,8 @@ class Video:
         return frames  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
-        rotation = self._clip.info()["rotation"]
         frames: Iterator[NDArray[np.uint8]] = _core.ClipIterator(
-            self._clip, self._src, *self._where, self._request, rotation, self._partial
+            self._clip, self._src, *self._where, self._request, self._position, self._partial
         )
         return frames
 

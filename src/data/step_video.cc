@@ -37,7 +37,7 @@ class VideoStep final : public RowStep {
         choose_frames(work_, std::int64_t(index.frames.size()),
                       RandomStream(task.key, task.position, work_.ordinal + 1));
     media::PaintRequest paint = work_.paint;
-    if (work_.rotate) paint.rotation = (*reader)->input().stream().rotation;
+    if (work_.rotate) paint.orientation = media::av::orientation_of((*reader)->input().stream());
     const bool placed = work_.array && !task.slots.empty();
     if (!placed) paint.finish = FinishSpec();
     Tensor made;

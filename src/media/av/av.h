@@ -56,10 +56,12 @@ struct StreamInfo {
   std::int64_t width = 0, height = 0;  // as stored
   double rate = 0;                     // mean frames per second as the container says; 0: nothing
   int rotation = 0;                    // degrees that the picture has to be turned clockwise
+  bool mirrored = false;               // and, before that, mirrored: left becomes right
   bool interlaced = false;             // fields may come in packets of their own
   bool reorders = false;     // pictures may be shown in another order than that of packets
   bool in_order = false;     // they never are
   bool keys_hold = false;    // packets that are all called key frames may well be that
+  bool alpha = false;        // VP8, VP9: the container holds alpha beside the pictures
   bool one_layer = false;    // HEVC: all pictures are in the lowest temporal layer; else unknown
   std::int64_t samples = 0;  // entries of the container's own table; 0: there is none
   // Audio.
@@ -73,6 +75,13 @@ struct StreamInfo {
   std::int64_t total = 0;
   std::int64_t pre_roll = 0;  // samples that a decoder needs before it is right
 };
+
+// As EXIF numbers it: what has to be done to the pictures of a stream.
+inline int orientation_of(const StreamInfo& stream) noexcept {
+  constexpr int kTurned[] = {1, 6, 3, 8}, kMirrored[] = {2, 7, 4, 5};
+  const int turns = stream.rotation / 90 % 4;
+  return stream.mirrored ? kMirrored[turns] : kTurned[turns];
+}
 
 struct Packet {
   std::int64_t pts = kNoTime, dts = kNoTime, duration = 0;

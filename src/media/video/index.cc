@@ -216,7 +216,8 @@ std::int64_t FrameIndex::number_of(const av::Packet& packet) const noexcept {
 }
 
 // MPEG-TS and PS are cut into packets by what their bytes say. What comes first after a seek may be
-// the rest of a packet, in the place where the next one begins, which then does not say where it is.
+// the rest of a packet, in the place where the next one begins, which then does not say where it
+// is.
 bool FrameIndex::may_be(std::uint32_t number, const av::Packet& packet) const noexcept {
   if (number >= packets.size()) return false;
   if (!by_bytes) return !seekable || number_of(packet) == std::int64_t(number);

@@ -15,7 +15,7 @@ constexpr char kMagic[8] = {'P', 'S', 'F', 'R', 'A', 'M', 'E', '\n'};
 // 1: another order of frames where times run backwards. 2: nothing is said of parameter sets.
 // 3: nor of how large packets are.
 constexpr std::uint32_t kVersion = 4;
-constexpr std::uint32_t kKey = 1, kHidden = 2;        // of a packet
+constexpr std::uint32_t kKey = 1, kHidden = 2;  // of a packet
 constexpr int kSizeShift = 2;
 constexpr std::uint64_t kAllLookedAt = 1, kSets = 2;  // of the stream
 
@@ -98,9 +98,9 @@ std::vector<std::byte> index_bytes(const FrameIndex& index, storage::Stamp stamp
   std::memcpy(bytes.data(), &head, sizeof head);
   std::byte* at = bytes.data() + sizeof head;
   for (const IndexedPacket& one : index.packets) {
-    const StoredPacket stored{one.pts, one.dts, one.pos, one.place,
-                              one.size << kSizeShift | (one.key ? kKey : 0) |
-                                  (one.discard ? kHidden : 0)};
+    const StoredPacket stored{
+        one.pts, one.dts, one.pos, one.place,
+        one.size << kSizeShift | (one.key ? kKey : 0) | (one.discard ? kHidden : 0)};
     std::memcpy(at, &stored, sizeof stored);
     at += sizeof stored;
   }

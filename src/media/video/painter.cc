@@ -10,10 +10,6 @@
 namespace penstock::media {
 namespace {
 
-int orientation_of(int rotation) {
-  return rotation == 90 ? 6 : rotation == 180 ? 3 : rotation == 270 ? 8 : 1;
-}
-
 Resampler& resampler_of_thread() {
   thread_local Resampler resampler;
   return resampler;
@@ -22,20 +18,26 @@ Resampler& resampler_of_thread() {
 }  // namespace
 
 Status Painter::begin(const av::Picture& picture) {
-  if (plan_) {
-    if (picture.width == width_ && picture.height == height_) return {};
-    return Error(Code::unsupported, "the pictures change their size from " +
-                                        std::to_string(width_) + " x " + std::to_string(height_) +
-                                        " to " + std::to_string(picture.width) + " x " +
-                                        std::to_string(picture.height));
-  }
-  width_ = picture.width, height_ = picture.height;
-  std::int64_t width = width_, height = height_;
-  if (request_.rotation % 180 != 0) std::swap(width, height);
-  Result<CropResize> planned = plan_crop(request_.crop, width, height, random_);
+  const bool first = !plan_;
+  if (!first && picture.width == width_ && picture.height == height_) return {};
+  std::int64_t width = picture.width, height = picture.height;
+  if (request_.orientation >= 5) std::swap(width, height);
+  RandomStream random = random_;  // pictures of another size draw the same
+  Result<CropResize> planned = plan_crop(request_.crop, width, height, random);
   if (!planned) return std::move(planned).error();
   Result<CropResize> plan = complete(*planned, width, height);
   if (!plan) return std::move(plan).error();
+  if (!first &&
+      (plan->keep.width != plan_->keep.width || plan->keep.height != plan_->keep.height)) {
+    return Error(Code::unsupported, "the pictures change their size from " +
+                                        std::to_string(width_) + " x " + std::to_string(height_) +
+                                        " to " + std::to_string(picture.width) + " x " +
+                                        std::to_string(picture.height) +
+                                        "; with a size, frames of all sizes can be had");
+  }
+  width_ = picture.width, height_ = picture.height;
+  plan_ = *plan;
+  if (!first) return {};
   request_.finish.height = plan->keep.height;
   request_.finish.width = plan->keep.width;
   request_.finish.channels = channels_of(request_.mode);
@@ -43,7 +45,6 @@ Status Painter::begin(const av::Picture& picture) {
   Result<std::byte*> memory = place_(request_.finish);
   if (!memory) return std::move(memory).error();
   memory_ = *memory;
-  plan_ = *plan;
   return {};
 }
 
@@ -59,7 +60,7 @@ Status Painter::paint(const av::Picture& picture, av::Input& input, std::byte* o
   const std::size_t pixel = std::size_t(channels);
   const bool whole = plan.crop.width == plan.out_width && plan.crop.height == plan.out_height &&
                      plan.keep.width == picture.width && plan.keep.height == picture.height &&
-                     request_.rotation == 0 && !plan.mirror;
+                     request_.orientation == 1 && !plan.mirror;
   if (whole && finish.layout == ImageLayout::hwc && finish.type == DType::uint8) {
     return input.convert(request_.mode, reinterpret_cast<std::uint8_t*>(out),
                          picture.width * channels);
@@ -72,13 +73,13 @@ Status Painter::paint(const av::Picture& picture, av::Input& input, std::byte* o
   ConstImageView source{stored.data(), picture.height, picture.width, channels,
                         picture.width * channels};
   std::optional<ScratchLease> turned;
-  if (request_.rotation != 0) {
+  if (request_.orientation != 1) {
     turned.emplace(ScratchUse::region, bytes);
     if (!*turned) return Error(Code::out_of_memory, "no memory for a picture");
     ImageView upright{turned->data(), picture.height, picture.width, channels, 0};
-    if (request_.rotation != 180) std::swap(upright.width, upright.height);
+    if (request_.orientation >= 5) std::swap(upright.width, upright.height);
     upright.row_bytes = upright.width * channels;
-    Status done = orient(source, orientation_of(request_.rotation), upright);
+    Status done = orient(source, request_.orientation, upright);
     if (!done) return done;
     source = upright;
   }

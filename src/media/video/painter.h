@@ -19,7 +19,7 @@ namespace penstock::media {
 struct PaintRequest {
   CropRequest crop;  // one crop and one flip for all pictures
   PixelMode mode = PixelMode::rgb;
-  int rotation = 0;  // clockwise: 0, 90, 180 or 270
+  int orientation = 1;  // as EXIF numbers it
   // Layout, type and scale of the result. Size and channels follow from the rest.
   FinishSpec finish;
 };
@@ -33,7 +33,8 @@ class Painter final : public FrameSink {
   Painter(const PaintRequest& request, const RandomStream& random, PlaceFrames place)
       : request_(request), random_(random), place_(std::move(place)) {}
 
-  // Plans with the first picture, and asks for the place; the others are to be of its size.
+  // Plans with the first picture, and asks for the place; of others that have another size it is
+  // asked that what is made of them has the same.
   Status begin(const av::Picture& picture);
   Status take(std::size_t which, const av::Picture& picture, av::Input& input) override;
 
@@ -44,7 +45,7 @@ class Painter final : public FrameSink {
   RandomStream random_;
   PlaceFrames place_;
   std::optional<CropResize> plan_;
-  std::int64_t width_ = 0, height_ = 0;  // of the pictures as stored
+  std::int64_t width_ = 0, height_ = 0;  // of the picture planned for, as stored
   std::byte* memory_ = nullptr;
 };
 

@@ -85,6 +85,7 @@ Result<VideoInfo> info_of(FrameReader& reader) {
   info.duration = index.duration;
   info.start = index.start;
   info.rotation = stream.rotation;
+  info.mirrored = stream.mirrored;
   info.damage = index.damage;
   for (std::size_t i = 0; i < index.frames.size(); ++i) {
     if (index.packets[index.frames[i]].key) info.key_frames.push_back(std::int64_t(i));
@@ -195,7 +196,8 @@ Result<VideoFrames> Video::read(std::span<const std::int64_t> numbers,
   request.crop.centre = options.centre_crop;
   request.crop.filter = options.filter;
   request.mode = options.mode;
-  request.rotation = options.apply_rotation ? reader.input().stream().rotation : 0;
+  if (options.apply_rotation)
+    request.orientation = media::av::orientation_of(reader.input().stream());
   return media::read_frames(reader, numbers, request, {options.strict, options.partial},
                             RandomStream(RandomKey(0, 0), 0));
 }

@@ -12,24 +12,23 @@ Result<std::unique_ptr<FrameWalk>> FrameWalk::open(std::shared_ptr<const storage
                                                    const VideoOptions& options,
                                                    const PaintRequest& request,
                                                    const ReadOptions& how,
+                                                   const RandomStream& random,
                                                    std::vector<std::uint32_t> packets) {
   Result<std::unique_ptr<av::Input>> input = open_input(source, options);
   if (!input) return std::move(input).error();
   return std::unique_ptr<FrameWalk>(
-      new FrameWalk(*std::move(input), request, how, std::move(packets), source->name()));
+      new FrameWalk(*std::move(input), request, how, random, std::move(packets), source->name()));
 }
 
 Result<Tensor> FrameWalk::paint(const av::Picture& picture) {
   Tensor made;
-  Painter painter(request_, RandomStream(RandomKey(0, 0), 0),
-                  [&made](const FinishSpec& finish) -> Result<std::byte*> {
-                    Result<Tensor> tensor =
-                        Tensor::empty(result_pool(), DType::uint8,
-                                      {finish.height, finish.width, finish.channels});
-                    if (!tensor) return std::move(tensor).error();
-                    made = *std::move(tensor);
-                    return made.raw();
-                  });
+  Painter painter(request_, random_, [&made](const FinishSpec& finish) -> Result<std::byte*> {
+    Result<Tensor> tensor =
+        Tensor::empty(result_pool(), DType::uint8, {finish.height, finish.width, finish.channels});
+    if (!tensor) return std::move(tensor).error();
+    made = *std::move(tensor);
+    return made.raw();
+  });
   if (Status painted = painter.take(0, picture, *input_); !painted) {
     return std::move(painted).error();
   }

@@ -18,11 +18,12 @@ namespace penstock::media {
 
 class FrameWalk {
  public:
-  // `packets` are those of the frames, as FrameIndex has them.
+  // `packets` are those of the frames, as FrameIndex has them. All frames draw the same crop from
+  // `random`.
   static Result<std::unique_ptr<FrameWalk>> open(std::shared_ptr<const storage::Source> source,
                                                  const VideoOptions& options,
                                                  const PaintRequest& request,
-                                                 const ReadOptions& how,
+                                                 const ReadOptions& how, const RandomStream& random,
                                                  std::vector<std::uint32_t> packets);
 
   // The next frame: uint8, height x width x channels. Nothing: it was the last one, or, if partial,
@@ -31,10 +32,11 @@ class FrameWalk {
 
  private:
   FrameWalk(std::unique_ptr<av::Input> input, const PaintRequest& request, const ReadOptions& how,
-            std::vector<std::uint32_t> shown, std::string name)
+            const RandomStream& random, std::vector<std::uint32_t> shown, std::string name)
       : input_(std::move(input)),
         request_(request),
         how_(how),
+        random_(random),
         shown_(std::move(shown)),
         name_(std::move(name)) {}
 
@@ -44,6 +46,7 @@ class FrameWalk {
   std::unique_ptr<av::Input> input_;
   PaintRequest request_;
   ReadOptions how_;
+  RandomStream random_;
   std::vector<std::uint32_t> shown_;  // the packets of the frames
   std::string name_;
   std::int64_t packets_ = 0, frames_ = 0;

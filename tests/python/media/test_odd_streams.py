@@ -301,6 +301,16 @@ def test_sizes_change_inside_a_stream(clips: Clips) -> None:
         chance = random.Random(1)
         for i in chance.sample(sorted(set(range(3 * COUNT)) - seams), 60):
             assert np.array_equal(video[i], expected[i]), f"frame {i}"
+    # With a size that does not depend on theirs they can be had together.
+    mixed = [COUNT + 20, 5, 2 * COUNT + 9, 20]
+    cut = {"size": (32, 40), "crop": "random_resized", "seed": 3, "position": 1, "flip": 0.5}
+    for options in ({"size": (32, 40)}, {"size": (24, 24), "crop": "center"}, cut):
+        together = io.sample_video(path, indices=mixed, **options)
+        for frame, i in zip(together, mixed, strict=True):
+            assert np.array_equal(frame, io.sample_video(path, indices=[i], **options)[0])
+        assert np.array_equal(np.stack(list(io.Video(path, **options)))[mixed], together)
+    with pytest.raises(NotImplementedError, match="change their size from 98 x 74 to 128 x 96"):
+        io.sample_video(path, indices=mixed)
 
 
 def test_an_index_that_was_kept_knows_the_parameter_sets(clips: Clips, tmp_path: Path) -> None:

@@ -157,6 +157,33 @@ def test_alpha_is_kept(clips: Clips) -> None:
     assert np.abs(frames[..., 3].astype(int) - 64).max() <= 1
 
 
+# Where the picture changes at once, it has a key frame and its alpha has none.
+_GLASS = (
+    "color=blue:size=96x64:rate=25,noise=alls=20:allf=t,"
+    "drawbox=enable='gte(n,7)':color=yellow:t=fill:x=0:y=0:w=96:h=64[p];"
+    "testsrc2=size=96x64:rate=25,format=gray[a];[p][a]alphamerge,format=yuva420p"
+)
+
+
+@pytest.mark.parametrize("coder", ["libvpx", "libvpx-vp9"])
+def test_alpha_beside_the_pictures_is_that_of_libvpx(coder: str, clips: Clips) -> None:
+    how = ["-f", "lavfi", "-i", _GLASS, "-c:v", coder, "-g", "10", "-auto-alt-ref", "0"]
+    path = clips.make(f"glass_{coder}.webm", *how, "-cpu-used", "8", frames=30)
+    shown = ffmpeg("-c:v", coder, "-i", path, "-f", "rawvideo", "-pix_fmt", "rgba", "-")
+    expected = np.frombuffer(shown, np.uint8).reshape(-1, 64, 96, 4)
+    assert io.video_info(path).alpha
+    assert np.ptp(expected[..., 3]) > 100
+    video = io.Video(path, mode="RGBA")
+    for i in reversed(range(30)):
+        assert np.array_equal(video[i], expected[i]), f"frame {i}"
+    assert np.array_equal(np.stack(list(video)), expected)
+    assert np.array_equal(io.load_video(path), decoded(path, 96, 64))
+    # A decoder of the same thread that knows no alpha is not used for it, nor the other way round.
+    bare = clips.make(f"glass_{coder}_bare.mkv", "-i", path, "-c:v", coder, frames=5)
+    assert (io.load_video(bare, mode="RGBA")[..., 3] == 255).all()
+    assert np.array_equal(io.load_video(path, mode="RGBA"), expected)
+
+
 @pytest.mark.parametrize(
     ("name", "matrix", "range_", "colour"),
     [
@@ -198,6 +225,48 @@ def test_rotation_is_applied_on_request(
     shown = ffmpeg("-i", turned, "-f", "rawvideo", "-pix_fmt", "rgb24", "-")  # turns by itself
     expected = np.frombuffer(shown, np.uint8).reshape(-1, *upright[0].shape)
     assert np.abs(upright[0].astype(int) - expected[9]).mean() < 3
+
+
+@pytest.mark.parametrize(
+    ("matrix", "rotation", "mirrored"),
+    [
+        ((-1, 0, 0, 1), 0, True),  # a front camera
+        ((1, 0, 0, -1), 180, True),
+        ((0, 1, 1, 0), 270, True),
+        ((0, -1, -1, 0), 90, True),
+        ((0, 1, -1, 0), 90, False),
+    ],
+)
+def test_mirrored_pictures_are_turned_as_ffmpeg_turns_them(
+    matrix: tuple[int, ...], rotation: int, mirrored: bool, clips: Clips
+) -> None:
+    lossless = ["-c:v", "libx264", "-qp", "0", "-pix_fmt", "yuv444p"]  # turned chroma is the same
+    whole = Path(clips.make("lossless.mp4", *source(), *lossless, frames=5)).read_bytes()
+    a, b, c, d = ((x << 16) % 2**32 for x in matrix)
+    name = "".join(map(str, matrix))
+    path = clips.folder / f"mirrored_{name}.mp4"
+    path.write_bytes(patched(whole, b"tkhd", 40, [a, b, 0, c, d, 0]))
+    info = io.video_info(path)
+    assert (info.rotation, info.mirrored) == (rotation, mirrored)
+    upright = io.load_video(path, rotate=True)
+    shown = ffmpeg("-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-")
+    assert np.array_equal(upright, np.frombuffer(shown, np.uint8).reshape(upright.shape))
+    assert np.array_equal(np.stack(list(io.Video(path, rotate=True))), upright)
+    if matrix == (-1, 0, 0, 1):
+        assert np.array_equal(upright, io.load_video(path)[:, :, ::-1])
+
+
+def test_a_loop_draws_what_frames_by_number_draw(clips: Clips) -> None:
+    path = clips("h264.mp4")
+    for position in range(4):
+        video = io.Video(
+            path, crop="random_resized", size=(32, 32), flip=0.5, seed=1, position=position
+        )
+        assert np.array_equal(np.stack(list(video)), video[:])
+    nowhere = io.Video(path, crop="random_resized", size=(32, 32))
+    for ask in (lambda: nowhere[0], lambda: next(iter(nowhere))):
+        with pytest.raises(ValueError, match="give position="):
+            ask()
 
 
 def test_one_object_serves_many_threads(clips: Clips) -> None:

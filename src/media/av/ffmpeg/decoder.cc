@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "media/av/ffmpeg/spare.h"
@@ -18,6 +19,15 @@ bool may_skip(AVCodecID codec, const StreamInfo& info) {
          (codec == AV_CODEC_ID_HEVC && info.one_layer);
 }
 
+// FFmpeg's own decoders of VP8 and VP9 leave out alpha; libvpx, which knows it, may be missing.
+const AVCodec* decoder_of(AVCodecID codec, const StreamInfo& info) {
+  const AVCodec* found = nullptr;
+  if (info.alpha) {
+    found = avcodec_find_decoder_by_name(codec == AV_CODEC_ID_VP8 ? "libvpx" : "libvpx-vp9");
+  }
+  return found != nullptr ? found : avcodec_find_decoder(codec);
+}
+
 }  // namespace
 
 Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
@@ -25,13 +35,14 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
   Messages messages;
   const Listening listening(messages);
   name_ = name;
-  const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
+  const AVCodec* codec = decoder_of(parameters.codec_id, info);
   if (codec == nullptr) {
     return Error(Code::unsupported, "this FFmpeg has no decoder for " + info.codec).in_file(name);
   }
   frame_.reset(av_frame_alloc());
   if (frame_ == nullptr) return Error(Code::out_of_memory, "no memory for a decoder");
-  SpareDecoder spare = take_decoder(parameters, options_);
+  SpareDecoder spare;
+  if (!info.alpha) spare = take_decoder(parameters, options_);
   used_ = spare.context != nullptr;
   if (used_) {
     context_ = std::move(spare.context);
@@ -70,7 +81,7 @@ Status Decoder::make(const AVCodecParameters& parameters, const AVCodec* codec,
                  "the " + info.codec + " decoder cannot be opened: " + words_of(opened));
   }
   delay_ = context_->has_b_frames;
-  if (!may_be_kept(parameters, options_)) return {};
+  if (info.alpha || !may_be_kept(parameters, options_)) return {};
   opened_with_.reset(avcodec_parameters_alloc());
   if (opened_with_ != nullptr && avcodec_parameters_copy(opened_with_.get(), &parameters) < 0) {
     opened_with_.reset();
@@ -142,6 +153,10 @@ Result<bool> Decoder::receive() {
     if (got >= 0) return true;
     if (got == AVERROR(EAGAIN) || got == AVERROR_EOF) return false;
   }
+}
+
+bool Decoder::knows_alpha() const noexcept {
+  return context_ != nullptr && std::string_view(context_->codec->name).starts_with("libvpx");
 }
 
 bool Decoder::frame_is_damaged() const noexcept {

@@ -21,6 +21,7 @@ class Decoder {
   // the file's, for messages.
   Status open(const AVCodecParameters& parameters, AVRational tick, const StreamInfo& info,
               bool bare, const std::string& name);
+  bool knows_alpha() const noexcept;  // that the container holds beside pictures of VP8 and VP9
   bool is_open() const noexcept { return context_ != nullptr; }
 
   void expect_reorder(int pictures);

@@ -8,6 +8,7 @@
 
 #include "media/av/ffmpeg/flac_header.h"
 #include "media/av/ffmpeg/picture_order.h"
+#include "media/av/ffmpeg/vpx_packets.h"
 
 namespace penstock::media::av {
 namespace {
@@ -73,20 +74,6 @@ bool packets_are_frames(const AVFormatContext& format, const AVCodecParameters& 
   return starts_with(format.iformat->name, "mov,") && header_suffices(format, is);
 }
 
-// Packets of VP8 and VP9 that are only there to be referred to.
-bool is_hidden(const AVPacket& packet, AVCodecID codec) {
-  if (packet.size < 1) return false;
-  const unsigned first = packet.data[0];
-  if (codec == AV_CODEC_ID_VP8) return (first & 0x10) == 0;
-  if (codec != AV_CODEC_ID_VP9) return false;
-  const unsigned last = packet.data[packet.size - 1];
-  if ((last & 0xE0) == 0xC0) return false;  // several frames in one packet: the last is shown
-  const unsigned profile = (first >> 5 & 1) | (first >> 3 & 2);
-  const int at = profile == 3 ? 2 : 3;  // the bit that says: show one that is there already
-  const bool existing = (first >> at & 1) != 0;
-  return !existing && (first >> (at - 2) & 1) == 0;
-}
-
 // Can FFmpeg tell key frames of this codec by their bytes? Of others it calls every packet one
 // where a parser is at work (H.263) or the index of an AVI is missing.
 bool knows_keys(const AVCodecParameters& is) {
@@ -117,12 +104,18 @@ std::int64_t opus_samples(const AVPacket& packet) {
   return packet.size < 2 ? 0 : frame * (packet.data[1] & 63);
 }
 
-int rotation_of(const AVStream& stream) {
+// How pictures are to be mirrored and turned.
+void read_matrix(const AVStream& stream, StreamInfo& info) {
   const std::int32_t* matrix = display_matrix(stream);
-  if (matrix == nullptr) return 0;
-  const double degrees = -av_display_rotation_get(matrix);
-  if (std::isnan(degrees)) return 0;
-  return ((int(std::lround(degrees / 90)) % 4) + 4) % 4 * 90;
+  if (matrix == nullptr) return;
+  std::int32_t turn[9];
+  std::copy_n(matrix, 9, turn);
+  info.mirrored = double(turn[0]) * turn[4] < double(turn[1]) * turn[3];
+  if (info.mirrored)
+    turn[0] = -std::max(turn[0], -INT32_MAX), turn[1] = -std::max(turn[1], -INT32_MAX);
+  const double degrees = -av_display_rotation_get(turn);
+  if (std::isnan(degrees)) return;
+  info.rotation = ((int(std::lround(degrees / 90)) % 4) + 4) % 4 * 90;
 }
 
 bool has_one_layer(const AVCodecParameters& is) {
@@ -310,13 +303,14 @@ void Demuxer::describe() {
     info_.width = is.width;
     info_.height = is.height;
     if (stream_->avg_frame_rate.den > 0) info_.rate = av_q2d(stream_->avg_frame_rate);
-    info_.rotation = rotation_of(*stream_);
+    read_matrix(*stream_, info_);
     info_.interlaced = is.field_order != AV_FIELD_PROGRESSIVE && is.field_order != AV_FIELD_UNKNOWN;
     info_.reorders = PictureOrder::is_open(is);
     const AVCodecDescriptor* about = avcodec_descriptor_get(is.codec_id);
     info_.in_order = about != nullptr && (about->props & AV_CODEC_PROP_REORDER) == 0;
     info_.keys_hold =
         about != nullptr && ((about->props & AV_CODEC_PROP_INTRA_ONLY) != 0 || knows_keys(is));
+    info_.alpha = has_alpha_beside(*stream_);
     info_.one_layer = has_one_layer(is);
     info_.samples = avformat_index_get_entries_count(stream_);
     return;
@@ -378,6 +372,9 @@ Result<bool> Demuxer::read(Packet& packet) {
     packet.celt = stream_->codecpar->codec_id == AV_CODEC_ID_OPUS && packet_->size > 0 &&
                   packet_->data[0] >> 3 >= 16;
     return true;
+  }
+  if (packet.key && info_.alpha) {
+    packet.key = alpha_begins(*packet_, stream_->codecpar->codec_id);
   }
   packet.hidden = !io_->blank() && is_hidden(*packet_, stream_->codecpar->codec_id);
   return true;

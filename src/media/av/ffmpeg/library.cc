@@ -107,6 +107,12 @@ class FfmpegInput final : public Input {
   const std::string& damage() const noexcept override { return decoder_.damage(); }
 
   Status convert(PixelMode mode, std::uint8_t* out, std::ptrdiff_t row_bytes) override {
+    if (mode == PixelMode::rgba && stream().alpha && !decoder_.knows_alpha()) {
+      return Error(Code::unsupported, "the alpha of " + stream().codec +
+                                          " is decoded by libvpx, which this FFmpeg "
+                                          "was built without; other modes than RGBA can be had")
+          .in_file(name_);
+    }
     return pixel_converter().convert(decoder_.frame(), mode, out, row_bytes);
   }
   Result<std::unique_ptr<Resampler>> resampler(const SampleForm& form) override {
