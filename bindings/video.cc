@@ -154,7 +154,7 @@ class ClipIterator {
       } else {
         opened.emplace(media::FrameWalk::open(*std::move(bytes), options, clip.paint(request),
                                               {request.options.strict, partial}, random,
-                                              clip.packets()));
+                                              clip.packets(), clip.damage()));
       }
     }
     walk_ = must(*std::move(opened));

@@ -225,9 +225,8 @@ def load_video(
     (30, 720, 1280, 3)
     """
     video = Video(src, **options)
-    if stop is None:
-        _must_be_whole(video)
-    return video[slice(start, stop, step)]
+    damage = _damage_of(video) if stop is None else None
+    return _noting(damage, video[slice(start, stop, step)])
 
 
 def sample_video(
@@ -261,8 +260,8 @@ def sample_video(
         return video.read(indices)
     if times is not None:
         return video.at(times)
-    _must_be_whole(video)
-    return video.read(spread(len(video), 8 if num_frames is None else num_frames))
+    damage = _damage_of(video)
+    return _noting(damage, video.read(spread(len(video), 8 if num_frames is None else num_frames)))
 
 
 def spread(total: int, count: int) -> list[int]:
@@ -272,13 +271,23 @@ def spread(total: int, count: int) -> list[int]:
     return [(2 * k + 1) * total // (2 * count) for k in range(count)]
 
 
-def _must_be_whole(video: Video) -> None:
+def _damage_of(video: Video) -> Exception | None:
+    """Why there may be fewer frames than there were; raised unless partial."""
     damage = video._clip.damage
-    if damage and not video._partial:
-        raise ValueError(
-            f"corrupt: the file is damaged after frame {len(video) - 1} "
-            f'({video.times[-1]:.3f} s): {damage}; on_error="partial" takes what is there'
-        )
+    if not damage:
+        return None
+    error = ValueError(
+        f"corrupt: the file is damaged after frame {len(video) - 1} "
+        f"({video.times[-1]:.3f} s): {damage}"
+    )
+    if not video._partial:
+        raise ValueError(f'{error}; on_error="partial" takes what is there')
+    return error
+
+
+def _noting(damage: Exception | None, frames: Frames) -> Frames:
+    frames.error = frames.error or damage
+    return frames
 
 
 def _is_partial(on_error: str) -> bool:

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <string_view>
 
 namespace penstock::media {
 namespace {
 
 constexpr std::size_t kMostPackets = std::size_t(1) << 27;
+constexpr int kMostBoxes = 1 << 16;   // that are looked at for the end of a file
 constexpr std::size_t kLooks = 32;    // packets whose bytes are read only to be asked
 constexpr std::size_t kReorder = 32;  // so many packets after a picture none comes that is earlier
 
@@ -335,35 +337,68 @@ Result<FrameIndex> make_index(av::Input& input, bool blank) {
   return index;
 }
 
+namespace {
+
+// A box of an MP4 or QuickTime file.
+struct Box {
+  std::array<char, 4> type{};
+  std::uint64_t size = 0;  // as it says, with its head; more than there is: the file was cut off
+
+  std::string_view name() const { return {type.data(), type.size()}; }
+};
+
+// Nothing: there is none.
+std::optional<Box> box_at(const storage::Source& source, std::uint64_t at) {
+  if (at + 8 > source.size()) return std::nullopt;
+  std::array<std::byte, 16> head{};
+  const std::size_t count = std::min<std::uint64_t>(head.size(), source.size() - at);
+  if (!source.read(at, std::span(head).first(count))) return std::nullopt;
+  const auto number = [&head](std::size_t from, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      value = value << 8 | std::to_integer<std::uint64_t>(head[from + i]);
+    }
+    return value;
+  };
+  Box box;
+  for (std::size_t i = 0; i < 4; ++i) box.type[i] = char(head[4 + i]);
+  box.size = number(0, 4);
+  if (box.size == 1) box.size = number(8, 8);
+  if (box.size == 0) box.size = source.size() - at;
+  if (box.size < 8) return std::nullopt;
+  return box;
+}
+
+}  // namespace
+
 bool has_whole_tables(const storage::Source& source) {
   std::uint64_t at = 0;
   bool tables = false;
-  for (int box = 0; box < 64 && at + 8 <= source.size(); ++box) {
-    std::array<std::byte, 16> head{};
-    const std::size_t count = std::min<std::uint64_t>(head.size(), source.size() - at);
-    if (!source.read(at, std::span(head).first(count))) return false;
-    const auto number = [&head](std::size_t from, std::size_t bytes) {
-      std::uint64_t value = 0;
-      for (std::size_t i = 0; i < bytes; ++i) {
-        value = value << 8 | std::to_integer<std::uint64_t>(head[from + i]);
-      }
-      return value;
-    };
-    const std::string_view type(reinterpret_cast<const char*>(head.data()) + 4, 4);
-    if (box == 0 && type != "ftyp" && type != "moov" && type != "mdat" && type != "wide" &&
+  for (int i = 0; i < 64; ++i) {
+    const std::optional<Box> box = box_at(source, at);
+    if (!box) return tables && at + 8 > source.size();
+    const std::string_view type = box->name();
+    if (i == 0 && type != "ftyp" && type != "moov" && type != "mdat" && type != "wide" &&
         type != "free") {
       return false;
     }
     if (type == "moof") return false;
     tables = tables || type == "moov";
-    std::uint64_t size = number(0, 4);
-    if (size == 1) size = number(8, 8);
-    if (size == 0) size = source.size() - at;
-    if (size < 8) return false;
-    if (size > source.size() - at) return tables;  // cut off
-    at += size;
+    if (box->size > source.size() - at) return tables;  // cut off
+    at += box->size;
   }
   return tables;
+}
+
+bool ends_inside_a_fragment(const storage::Source& source) {
+  std::uint64_t at = 0;
+  for (int i = 0; i < kMostBoxes; ++i) {
+    const std::optional<Box> box = box_at(source, at);
+    if (!box) return false;
+    if (box->size > source.size() - at) return box->name() == "moof" || box->name() == "mdat";
+    at += box->size;
+  }
+  return false;
 }
 
 }  // namespace penstock::media

@@ -76,5 +76,8 @@ Result<FrameIndex> make_index(av::Input& input, bool blank);
 
 // Is this an MP4 or QuickTime file whose tables come in one piece?
 bool has_whole_tables(const storage::Source& source);
+// Was this MP4 of fragments cut off inside of one? FFmpeg gives the packets before it, and says
+// nothing.
+bool ends_inside_a_fragment(const storage::Source& source);
 
 }  // namespace penstock::media

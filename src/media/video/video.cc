@@ -50,6 +50,11 @@ Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::
                      has_whole_tables(*source);
   Result<FrameIndex> index = make_index(**input, blank);
   if (!index) return std::move(index).error().in_file(source->name());
+  // Each box of a file from afar would be a request.
+  if (!blank && stream.container.starts_with("mov,") && index->damage.empty() &&
+      !storage::is_url(source->name()) && ends_inside_a_fragment(*source)) {
+    index->damage = "the file ends inside a fragment";
+  }
   if (index->frames.empty()) {
     return Error(Code::corrupt, "there is not one frame in it").in_file(source->name());
   }

@@ -8,16 +8,15 @@
 
 namespace penstock::media {
 
-Result<std::unique_ptr<FrameWalk>> FrameWalk::open(std::shared_ptr<const storage::Source> source,
-                                                   const VideoOptions& options,
-                                                   const PaintRequest& request,
-                                                   const ReadOptions& how,
-                                                   const RandomStream& random,
-                                                   std::vector<std::uint32_t> packets) {
+Result<std::unique_ptr<FrameWalk>> FrameWalk::open(
+    std::shared_ptr<const storage::Source> source, const VideoOptions& options,
+    const PaintRequest& request, const ReadOptions& how, const RandomStream& random,
+    std::vector<std::uint32_t> packets, std::string damage) {
   Result<std::unique_ptr<av::Input>> input = open_input(source, options);
   if (!input) return std::move(input).error();
-  return std::unique_ptr<FrameWalk>(
-      new FrameWalk(*std::move(input), request, how, random, std::move(packets), source->name()));
+  return std::unique_ptr<FrameWalk>(new FrameWalk(*std::move(input), request, how, random,
+                                                  std::move(packets), std::move(damage),
+                                                  source->name()));
 }
 
 Result<Tensor> FrameWalk::paint(const av::Picture& picture) {
@@ -44,7 +43,15 @@ bool FrameWalk::read() {
   } else if (*more && packet.corrupt && input_->stream().container != "mpegts") {
     failure_ = Error(Code::corrupt, "the file ends inside it, or is damaged there");
   }
-  if (!failure_) return *more;
+  if (!failure_) {
+    if (!*more && !damage_.empty()) {
+      failure_ =
+          Error(Code::corrupt, "the file is damaged after frame " +
+                                   std::to_string(std::int64_t(shown_.size()) - 1) + ": " + damage_)
+              .in_file(name_);
+    }
+    return *more;
+  }
   // Pictures may have been decoded that are shown after one that is lost now.
   const auto lost = std::find_if(shown_.begin(), shown_.end(),
                                  [this](std::uint32_t one) { return one >= packets_; });

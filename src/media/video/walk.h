@@ -18,26 +18,31 @@ namespace penstock::media {
 
 class FrameWalk {
  public:
-  // `packets` are those of the frames, as FrameIndex has them. All frames draw the same crop from
+  // `packets` are those of the frames, and `damage` that of the container, as FrameIndex has them.
+  // All frames draw the same crop from
   // `random`.
   static Result<std::unique_ptr<FrameWalk>> open(std::shared_ptr<const storage::Source> source,
                                                  const VideoOptions& options,
                                                  const PaintRequest& request,
                                                  const ReadOptions& how, const RandomStream& random,
-                                                 std::vector<std::uint32_t> packets);
+                                                 std::vector<std::uint32_t> packets,
+                                                 std::string damage);
 
   // The next frame: uint8, height x width x channels. Nothing: it was the last one, or, if partial,
-  // the last one before those that cannot be had.
+  // the last one before those that cannot be had. Behind the last one of a damaged file, unless
+  // partial: an Error, once.
   Result<std::optional<Tensor>> next();
 
  private:
   FrameWalk(std::unique_ptr<av::Input> input, const PaintRequest& request, const ReadOptions& how,
-            const RandomStream& random, std::vector<std::uint32_t> shown, std::string name)
+            const RandomStream& random, std::vector<std::uint32_t> shown, std::string damage,
+            std::string name)
       : input_(std::move(input)),
         request_(request),
         how_(how),
         random_(random),
         shown_(std::move(shown)),
+        damage_(std::move(damage)),
         name_(std::move(name)) {}
 
   bool read();
@@ -48,6 +53,7 @@ class FrameWalk {
   ReadOptions how_;
   RandomStream random_;
   std::vector<std::uint32_t> shown_;  // the packets of the frames
+  std::string damage_;                // why there may be no more of them
   std::string name_;
   std::int64_t packets_ = 0, frames_ = 0;
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();  // of the frames that can be had

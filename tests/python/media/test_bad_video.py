@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from clips import COUNT, Clips, decoded, ffmpeg
+from clips import COUNT, Clips, decoded, ffmpeg, patched
 from peaks import Peak
 from penstock import io
 from sounds import Sounds
@@ -91,6 +91,72 @@ def test_containers_without_tables_that_end_early(name: str, clips: Clips) -> No
     assert 5 < len(part) < len(expected)
     sure = [i for i in part.indices if i < len(part) - 6 and i not in part.damaged]
     assert np.array_equal(part[: len(sure)], expected[sure])
+
+
+@pytest.mark.parametrize("name", ["open_gop.mkv", "vp9.webm", "fragments.mp4"])
+def test_what_is_cut_off_is_told_behind_the_last_frame(name: str, clips: Clips) -> None:
+    data = Path(clips(name)).read_bytes()
+    cut = data[: len(data) * 3 // 5]
+    part = io.load_video(cut, on_error="partial")
+    few = io.sample_video(cut, 3, on_error="partial")
+    assert 5 < len(part) < COUNT
+    for error in (part.error, few.error):
+        assert "corrupt" in str(error)
+        assert "frame" in str(error)
+    assert io.load_video(cut, stop=5).error is None
+    for strict in (False, True):
+        seen = []
+        with pytest.raises(ValueError, match="corrupt: .*frame"):
+            seen.extend(io.Video(cut, strict=strict))
+        before = [k for k, i in enumerate(part.indices) if i < len(seen)]
+        assert np.array_equal(seen, part[before])
+        assert len(seen) > len(part) - 3
+    assert len(list(io.Video(cut, on_error="partial"))) == len(seen)
+
+
+def test_an_mp4_that_ends_between_packets_of_a_fragment_is_damaged(clips: Clips) -> None:
+    data = Path(clips("fragments.mp4")).read_bytes()
+    cut = data[: data.rfind(b"moof") + 30]  # FFmpeg says nothing of it
+    part = io.load_video(cut, on_error="partial")
+    assert np.array_equal(part, decoded(clips("fragments.mp4"))[: len(part)])
+    assert 10 < len(part) < COUNT
+    assert "ends inside a fragment" in str(part.error)
+    with pytest.raises(ValueError, match=f"after frame {len(part) - 1}: the file ends inside"):
+        list(io.Video(cut))
+
+
+@pytest.mark.parametrize("size", [0xFFFFFFFF, 0x80000000, 0x7FFFFFFF])
+def test_a_packet_larger_than_any_memory_is_damage(size: int, clips: Clips) -> None:
+    path = clips.make("vp8.ivf", "-i", clips("vp8.webm"), "-c", "copy")
+    expected = decoded(path)
+    data, at, packet = bytearray(Path(path).read_bytes()), 32, 0
+    while packet < 30:
+        at += 12 + int.from_bytes(data[at : at + 4], "little")
+        packet += 1
+    data[at : at + 4] = size.to_bytes(4, "little")
+    cut = bytes(data)
+    part = io.load_video(cut, on_error="partial")
+    assert np.array_equal(part, expected[: len(part)])
+    assert 28 <= len(part) <= 30
+    assert "corrupt" in str(part.error)
+    assert np.array_equal(io.load_video(cut, stop=10), expected[:10])
+    assert io.video_info(cut).frames >= len(part)
+    with pytest.raises(ValueError, match=r"frame \d+ \(\d+\.\d+ s\)"):
+        io.load_video(cut)
+    seen = []
+    with pytest.raises(ValueError, match=r"corrupt: frame \d+"):
+        seen.extend(io.Video(cut))
+    assert np.array_equal(seen, part)
+
+
+def test_tables_larger_than_any_memory_are_damage(clips: Clips) -> None:
+    data = patched(Path(clips("h264.mp4")).read_bytes(), b"stsz", 8, [0x7FFFFFFF])
+    large = patched(Path(clips("h264.mp4")).read_bytes(), b"stsc", 4, [0x7FFFFFFF])
+    for damaged in (data, large):
+        try:
+            io.load_video(damaged, on_error="partial")
+        except ValueError as error:
+            assert "corrupt" in str(error)  # noqa: PT017
 
 
 def test_a_picture_that_cannot_be_had_is_given_up_where_others_before_it_are_lost() -> None:

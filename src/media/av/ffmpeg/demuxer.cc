@@ -129,6 +129,16 @@ std::int64_t time_or_none(std::int64_t time) {
   return time == AV_NOPTS_VALUE ? kNoTime : time;
 }
 
+// FFmpeg says "no memory" to any size that it cannot hold, also to those that a damaged file makes
+// up. A sound one needs no more than its own size: is there that much?
+bool has_memory(std::uint64_t file_bytes) {
+  constexpr std::uint64_t kLeast = std::uint64_t(1) << 20, kMost = std::uint64_t(256) << 20;
+  void* const tried = av_malloc(std::clamp(file_bytes, kLeast, kMost));
+  const bool there = tried != nullptr;
+  av_free(tried);
+  return there;
+}
+
 }  // namespace
 
 int Demuxer::refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
@@ -137,13 +147,16 @@ int Demuxer::refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDiction
 
 Error Demuxer::failed(int code, const char* doing) {
   if (std::optional<Error> failure = io_->take_failure()) return *std::move(failure);
+  const bool absurd = code == AVERROR(ENOMEM) && has_memory(source_->size());
+  const bool memory = code == AVERROR(ENOMEM) && !absurd;
   std::string text = std::string("cannot ") + doing + ": ";
   if (io_->exhausted()) {
     text += "the container's tables go round in circles";
+  } else if (messages_.first.empty() && absurd) {
+    text += "it wants more memory than there is for any file of its size";
   } else {
     text += messages_.first.empty() ? words_of(code) : messages_.first;
   }
-  const bool memory = code == AVERROR(ENOMEM);
   const bool other = code == AVERROR_DECODER_NOT_FOUND || code == AVERROR_DEMUXER_NOT_FOUND ||
                      code == AVERROR_PATCHWELCOME;
   return Error(memory  ? Code::out_of_memory
