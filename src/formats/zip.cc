@@ -13,7 +13,7 @@ constexpr std::size_t kEndBytes = 22, kEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr std::size_t kEntryBytes = 46, kLocalBytes = 30, kLongestComment = 65535;
 constexpr std::uint32_t kEndMagic = 0x06054b50, kEnd64Magic = 0x06064b50;
 constexpr std::uint32_t kLocator64Magic = 0x07064b50, kEntryMagic = 0x02014b50;
-constexpr std::uint32_t kLocalMagic = 0x04034b50;
+constexpr std::uint32_t kLocalMagic = 0x04034b50, kSignatureMagic = 0x05054b50;
 constexpr std::uint64_t kMost = std::uint64_t(1) << 40;
 
 Error damaged(const std::string& why, const storage::Source& source) {
@@ -123,6 +123,10 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const storage::Source> source) {
     }
     zip.members_.push_back(std::move(member));
     rest = rest.subspan(kEntryBytes + name + extra + comment);
+  }
+  // What its length covers and its count does not would be members that nobody sees.
+  if (!rest.empty() && (rest.size() < 4 || number<std::uint32_t>(rest.data()) != kSignatureMagic)) {
+    return damaged("its directory is longer than its entries", *source);
   }
   zip.source_ = std::move(source);
   return zip;

@@ -37,7 +37,8 @@ class ZipFile {
   // Its bytes, unpacked and checked against their CRC-32, in memory of `pool` at a multiple of 64.
   Result<Buffer> read(const Member& member, BufferPool& pool) const;
 
-  // Where a stored member's bytes begin in the file.
+  // Where a stored member's bytes begin in the file. Fails with corrupt if its local header has
+  // another name than the directory, which nothing else would tell: names have no checksum.
   Result<std::uint64_t> payload(const Member& member) const;
 
  private:

@@ -1,4 +1,4 @@
-"""A server that stays out of order: an error in the time of one request's tries, not of each row's."""
+"""A server that stays out of order: an error after the tries of one request, not of each row."""
 
 import gc
 import logging
@@ -85,7 +85,12 @@ def test_one_thread_asks_for_one_chunk(proxy: Proxy, switch: Switch, batch: int)
 
 def test_batches_before_the_error_are_delivered(proxy: Proxy, switch: Switch) -> None:
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/a.zarr", fields=["id"], chunk_cache="1MB")
-    assert [int(ds[i]["id"]) for i in range(0, 256, 64)] == [0, 64, 128, 192]  # four chunks are here
+    assert [int(ds[i]["id"]) for i in range(0, 256, 64)] == [
+        0,
+        64,
+        128,
+        192,
+    ]  # four chunks are here
     switch.on = True
     loader = ds.batch(32).loader(threads=2, on_error="skip")
     got = []

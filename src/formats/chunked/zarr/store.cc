@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "formats/zip.h"
 #include "storage/file.h"
@@ -114,21 +116,31 @@ class Unpacked final : public Source {
   std::shared_ptr<const Source> source_;
 };
 
+bool is_metadata(std::string_view base) noexcept {
+  return base == "zarr.json" || base == ".zarray" || base == ".zgroup" || base == ".zattrs" ||
+         base == ".zmetadata";
+}
+
+// A key that is not there is fill values, or an array less: so it must not be that a flipped bit in
+// the archive's directory has hidden it. The members that it could have become are looked at: their
+// local headers have their names a second time. Where nothing is missing this costs nothing.
 class Archive final : public Store {
  public:
   Archive(std::shared_ptr<const Source> source, ZipFile zip)
       : source_(std::move(source)), zip_(std::move(zip)) {
     for (const ZipFile::Member& member : zip_.members()) {
-      members_.insert_or_assign(member.name, &member);  // the last of a name counts
+      members_.emplace(member.name, &member);
+      last_.insert_or_assign(member.name, &member);  // the last of a name counts
     }
   }
   const std::string& name() const noexcept override { return source_->name(); }
   std::string name(const std::string& key) const override { return source_->name() + ":" + key; }
 
   Result<std::shared_ptr<const Source>> open(const std::string& key) const override {
-    const auto found = members_.find(key);
-    if (found == members_.end()) return std::shared_ptr<const Source>();
-    const ZipFile::Member& member = *found->second;
+    const Result<const ZipFile::Member*> found = find(key);
+    if (!found) return found.error();
+    if (*found == nullptr) return std::shared_ptr<const Source>();
+    const ZipFile::Member& member = **found;
     if (member.method == 0 && !member.encrypted && member.size == member.packed) {
       const Result<std::uint64_t> start = zip_.payload(member);
       if (!start) return start.error();
@@ -138,20 +150,22 @@ class Archive final : public Store {
   }
 
   Result<std::shared_ptr<const Source>> open_checked(const std::string& key) const override {
-    const auto found = members_.find(key);
-    if (found == members_.end()) return std::shared_ptr<const Source>();
+    const Result<const ZipFile::Member*> found = find(key);
+    if (!found) return found.error();
+    if (*found == nullptr) return std::shared_ptr<const Source>();
     BufferPool pool;
-    Result<Buffer> memory = zip_.read(*found->second, pool);
+    Result<Buffer> memory = zip_.read(**found, pool);
     if (!memory) return std::move(memory).error();
     return std::shared_ptr<const Source>(std::make_shared<Unpacked>(
-        *std::move(memory), std::size_t(found->second->size), name(key)));
+        *std::move(memory), std::size_t((*found)->size), name(key)));
   }
 
   Result<std::optional<Buffer>> read(const std::string& key, BufferPool& pool) const override {
-    const auto found = members_.find(key);
-    if (found == members_.end()) return std::optional<Buffer>();
-    if (found->second->size == 0) return Error(Code::corrupt, "it is empty").in_file(name(key));
-    Result<Buffer> memory = zip_.read(*found->second, pool);
+    const Result<const ZipFile::Member*> found = find(key);
+    if (!found) return found.error();
+    if (*found == nullptr) return std::optional<Buffer>();
+    if ((*found)->size == 0) return Error(Code::corrupt, "it is empty").in_file(name(key));
+    Result<Buffer> memory = zip_.read(**found, pool);
     if (!memory) return std::move(memory).error();
     return std::optional(*std::move(memory));
   }
@@ -164,14 +178,54 @@ class Archive final : public Store {
       if (slash != member.name.npos) {
         found.insert(member.name.substr(prefix.size(), slash - prefix.size()));
       }
+      // Metadata that is there twice, and what no group has: either may have been another array's.
+      const bool metadata = is_metadata(member.name.substr(member.name.rfind('/') + 1));
+      if (metadata ? members_.count(member.name) > 1 : slash == member.name.npos) {
+        if (Status status = verify(member); !status) return std::move(status).error();
+      }
     }
     return std::vector<std::string>(found.begin(), found.end());
   }
 
  private:
+  // Null if it is not there.
+  Result<const ZipFile::Member*> find(const std::string& key) const {
+    const auto found = last_.find(key);
+    if (found != last_.end()) return found->second;
+    std::string other = key;
+    for (char& letter : other) {
+      const char own = letter;
+      for (int bit = 0; bit < 8; ++bit) {
+        letter = static_cast<char>(own ^ (1 << bit));
+        const auto [first, end] = members_.equal_range(other);
+        for (auto at = first; at != end; ++at) {
+          if (Status status = verify(*at->second); !status) return std::move(status).error();
+        }
+      }
+      letter = own;
+    }
+    return nullptr;
+  }
+
+  // That its local header agrees with the directory.
+  Status verify(const ZipFile::Member& member) const {
+    {
+      const std::lock_guard hold(mutex_);
+      if (verified_.contains(&member)) return {};
+    }
+    const Result<std::uint64_t> start = zip_.payload(member);
+    if (!start) return start.error();
+    const std::lock_guard hold(mutex_);
+    verified_.insert(&member);
+    return {};
+  }
+
   std::shared_ptr<const Source> source_;
   ZipFile zip_;
-  std::unordered_map<std::string, const ZipFile::Member*> members_;
+  std::unordered_map<std::string_view, const ZipFile::Member*> last_;
+  std::unordered_multimap<std::string_view, const ZipFile::Member*> members_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_set<const ZipFile::Member*> verified_;
 };
 
 }  // namespace
