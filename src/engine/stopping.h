@@ -1,5 +1,5 @@
-// For what waits long inside of a task: is the pipeline that the task belongs to being stopped? Then
-// nobody will have the result, and stop() waits for the task to return.
+// For what waits long inside of a task: is the pipeline that the task belongs to being stopped?
+// Then nobody will have the result, and stop() waits for the task to return.
 //
 // Thread safety: any thread; the answer is about the calling one.
 #pragma once

@@ -3,7 +3,8 @@
 //
 // A request that fails in a way that may pass (no connection, a reset, a body that ends early, 5xx,
 // 429) is made again after a while, a few times; once only if its host is known to be out of order
-// (http_hosts.h). What comes must be the range that was asked for, of the version that was asked for.
+// (http_hosts.h). What comes must be the range that was asked for, of the version that was asked
+// for.
 //
 // Thread safety: every member may be called from any thread at any time.
 #pragma once

@@ -1,6 +1,6 @@
-// Hosts that are out of order. A request that fails for good after many tries, while nothing else of
-// its host was answered either, says so for all of them: for as long as it took to find out, or until
-// something is answered, others are tried once.
+// Hosts that are out of order. A request that fails for good after many tries, while nothing else
+// of its host was answered either, says so for all of them: for as long as it took to find out, or
+// until something is answered, others are tried once.
 //
 // Thread safety: one thread at a time.
 #pragma once

@@ -1,5 +1,5 @@
-// Waiting for bytes from afar that nobody may need any more: inside of a task whose pipeline is being
-// stopped, what is under way is abandoned.
+// Waiting for bytes from afar that nobody may need any more: inside of a task whose pipeline is
+// being stopped, what is under way is abandoned.
 //
 // Thread safety: any thread.
 #pragma once

@@ -156,8 +156,8 @@ class Archive final : public Store {
     BufferPool pool;
     Result<Buffer> memory = zip_.read(**found, pool);
     if (!memory) return std::move(memory).error();
-    return std::shared_ptr<const Source>(std::make_shared<Unpacked>(
-        *std::move(memory), std::size_t((*found)->size), name(key)));
+    return std::shared_ptr<const Source>(
+        std::make_shared<Unpacked>(*std::move(memory), std::size_t((*found)->size), name(key)));
   }
 
   Result<std::optional<Buffer>> read(const std::string& key, BufferPool& pool) const override {
