@@ -34,11 +34,12 @@ def check_arguments(format: str, fields: Any, given: Sequence[str]) -> None:
             raise PlanError(f"open: {name}= is for {words}, not for {format}{instead}")
     if isinstance(fields, str):
         raise PlanError(f"open: fields is a single name; give a list: [{fields!r}]")
-    for name in fields or ():
+    names = list(fields or ())
+    for name in names:
         if not isinstance(name, str):
             raise PlanError(f"open: fields has {name!r} in it; give names")
-    for name, count in Counter(fields or ()).items():
-        if count > 1 and not isinstance(fields, Mapping):
+    for name, count in Counter(names).items():
+        if count > 1:
             raise PlanError(f"open: fields names '{name}' {count} times; give each field once")
     if isinstance(fields, Mapping) and format not in ("tfrecord", *_TABLES):
         raise PlanError(f"open: fields of {format} have names only: give a list")

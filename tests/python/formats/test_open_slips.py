@@ -56,6 +56,8 @@ def test_a_field_that_is_named_twice(tmp_path: Path, name: str) -> None:
         ps.open(tmp_path / name, fields=["x", "x"])
     with pytest.raises(ps.PlanError, match="fields has 3 in it"):
         ps.open(tmp_path / name, fields=["x", 3])  # type: ignore[list-item]
+    if name in ("a.tfrecord", "a.parquet"):
+        assert ps.open(tmp_path / name, fields={"x": "int64"})[0]["x"] == 1
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.h5", "a.zarr", "a.bin"])
