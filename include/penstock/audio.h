@@ -56,7 +56,7 @@ struct Audio {
   Tensor samples;  // channels x samples, or samples x channels
   int sample_rate = 0;
   double start = 0;              // of the first sample, in seconds
-  std::int64_t damaged = 0;      // times that the decoder has noticed damage
+  std::int64_t damaged = 0;      // times that damage was noticed, or that something is missing
   std::optional<Error> failure;  // what ended it early, if partial
 };
 

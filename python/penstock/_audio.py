@@ -40,7 +40,7 @@ class Samples(np.ndarray[Any, np.dtype[Any]]):
     start: float
     """Of the first sample, in seconds."""
     damaged: int
-    """How often the decoder has noticed damage."""
+    """How often damage was noticed, or that something is missing."""
     error: Exception | None
     """What ended the sound early, with ``on_error="partial"``."""
 
@@ -96,7 +96,8 @@ def load_audio(
         layout: "CT" is (channels, samples), "TC" (samples, channels).
         exact: False lets AAC and Opus begin a little before the part instead of at the beginning
             of the file: faster; sounds that a decoder makes of chance (noise) may differ.
-        strict: Damage that the decoder notices raises; else `damaged` counts it.
+        strict: Damage that is noticed raises, also an end that comes too early; else `damaged`
+            counts it.
         on_error: "raise", or "partial": what comes before a place that cannot be read is kept, and
             `error` says what happened.
         stream: The number of the stream in the file; None: the best one.

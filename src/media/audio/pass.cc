@@ -209,6 +209,12 @@ Result<bool> Pass::take_sounds() {
 
 Status Pass::begin(const av::Sound& sound) {
   rate_ = sound.sample_rate, channels_ = sound.channels;
+  if (rate_ != stream_.sample_rate) {
+    ++gaps_;
+    missing_ =
+        "it has " + std::to_string(rate_) + " samples a second, not as many as its header says";
+    if (damaged_at_ < 0) damaged_at_ = at_;
+  }
   for (const int one : options_.select) {
     if (one >= 0 && one < channels_) continue;
     return Error(Code::out_of_range, "there is no channel " + std::to_string(one) + ": it has " +
@@ -260,9 +266,8 @@ Result<Audio> Pass::finish() {
     return at_time(Code::corrupt,
                    "the sound is damaged: " + (said.empty() ? "frames are missing" : said));
   }
-  audio.sample_rate = options_.sample_rate > 0 ? options_.sample_rate
-                      : block_                 ? rate_
-                                               : stream_.sample_rate;
+  const bool resamples = options_.sample_rate > 0;
+  audio.sample_rate = resamples ? options_.sample_rate : stream_.sample_rate;
   audio.start = double(first_) / stream_.sample_rate;
   audio.failure = std::move(failure_);
   if (!block_) {
@@ -275,7 +280,8 @@ Result<Audio> Pass::finish() {
     block_.emplace(options_.dtype, channels);
   } else {
     // As many as the part is long, however the filter rounds.
-    const std::int64_t count = made_of(taken_, part_, rate_, audio.sample_rate);
+    const std::int64_t count =
+        resamples ? made_of(taken_, part_, rate_, audio.sample_rate) : taken_;
     const std::int64_t left = std::max<std::int64_t>(count - block_->size(), 0);
     const std::int64_t room = std::max(resampler_->room(0), left);
     auto rows = block_->room(room);

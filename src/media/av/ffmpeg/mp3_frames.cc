@@ -20,7 +20,8 @@ std::uint32_t big_endian(const std::uint8_t* four) {
 }
 
 std::uint64_t id3_size(const std::uint8_t* ten) {
-  if (std::memcmp(ten, "ID3", 3) != 0) return 0;
+  if (std::memcmp(ten, "ID3", 3) != 0 || ten[3] == 0xFF || ten[4] == 0xFF) return 0;
+  if (((ten[6] | ten[7] | ten[8] | ten[9]) & 0x80) != 0) return 0;  // as FFmpeg knows one
   const std::uint64_t size = std::uint64_t(ten[6] & 127) << 21 | std::uint64_t(ten[7] & 127) << 14 |
                              std::uint64_t(ten[8] & 127) << 7 | std::uint64_t(ten[9] & 127);
   return size + ((ten[5] & 0x10) != 0 ? 20 : 10);  // with a footer, or without
