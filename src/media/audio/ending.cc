@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kPageHead = 27;            // without the table of its segments
 constexpr std::uint64_t kMostOfAPage = 1 << 17;  // and of what may be behind the last one
 constexpr std::uint64_t kMostPages = 1 << 13;    // where the last one begins, usually
+constexpr std::uint64_t kUnknown = 0x7F000000;   // a size from which on it only means very large
 
 unsigned at(std::span<const std::byte> bytes, std::size_t place) {
   return std::to_integer<unsigned>(bytes[place]);
@@ -88,9 +89,8 @@ std::string of_matroska(const storage::Source& source) {
   return {};
 }
 
-// AIFF, AVI: a chunk that holds all others. Who writes into a pipe says that it is very large.
+// AIFF, AVI: a chunk that holds all others.
 std::string of_chunk(const storage::Source& source, bool big_endian) {
-  constexpr std::uint64_t kUnknown = 0x7F000000;
   std::array<std::byte, 8> head{};
   if (source.size() < head.size() || !source.read(0, head)) return {};
   std::uint64_t size = 0;
@@ -100,12 +100,24 @@ std::string of_chunk(const storage::Source& source, bool big_endian) {
   return "the file ends before its chunks do";
 }
 
+// AU: where the samples begin, and how many bytes they are.
+std::string of_au(const storage::Source& source) {
+  std::array<std::byte, 12> head{};
+  if (source.size() < head.size() || !source.read(0, head)) return {};
+  std::uint64_t begin = 0, size = 0;
+  for (std::size_t i = 4; i < 8; ++i) begin = begin << 8 | at(head, i);
+  for (std::size_t i = 8; i < 12; ++i) size = size << 8 | at(head, i);
+  if (size >= kUnknown || begin + size <= source.size()) return {};
+  return "the file ends before the bytes that its header tells of";
+}
+
 }  // namespace
 
 std::string early_end(const storage::Source& source, const std::string& container) {
   if (container == "ogg") return of_ogg(source);
   if (container.starts_with("matroska")) return of_matroska(source);
   if (container == "aiff" || container == "avi") return of_chunk(source, container == "aiff");
+  if (container == "au") return of_au(source);
   return {};
 }
 

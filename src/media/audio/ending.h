@@ -10,7 +10,7 @@
 
 namespace penstock::media {
 
-// What is wrong with the end of an Ogg, Matroska, AVI or AIFF file; empty: nothing, or it cannot be
+// What is wrong with the end of an Ogg, Matroska, AVI, AIFF or AU file; empty: nothing, or it cannot be
 // known. `container`: as FFmpeg calls it.
 std::string early_end(const storage::Source& source, const std::string& container);
 

@@ -167,6 +167,9 @@ void Pass::note_container() {
   std::string said;
   if (stream_.container.starts_with("matroska")) said = input_.complaint();
   if (ended_ && said.empty()) said = early_end(source_, stream_.container);
+  if (said.empty() && total() == 0 && stream_.duration > 0 && input_.damages() == 0) {
+    said = "nothing of it can be decoded";
+  }
   if (said.empty()) return;
   ++gaps_;
   missing_ = std::move(said);

@@ -27,6 +27,7 @@ CUT = {
     "vorbis.ogg": "the file ends inside a page|no page that ends",
     "flac.ogg": "the file ends inside a page|no page that ends",
     "mp3.avi": "the file ends before its chunks do",
+    "one.au": "the file ends before the bytes",
     "one.aiff": "the file ends before its chunks do|PCM",
 }
 MORE = {"aac.mkv": "-c:a aac", "mp3.avi": "-c:a libmp3lame", "flac.ogg": "-c:a flac"}
