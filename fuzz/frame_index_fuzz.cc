@@ -16,8 +16,10 @@ namespace {
 constexpr std::size_t kHead = 88, kCheckedFrom = 24;
 constexpr std::size_t kChecksum = 16, kStamp = 24, kPackets = 40;
 
-void read_everything(std::span<const std::byte> bytes, storage::Stamp stamp) {
+void read_everything(std::span<const std::byte> bytes, storage::Stamp stamp,
+                     const char* container) {
   av::StreamInfo stream;
+  stream.container = container;
   stream.tick = 1.0 / 90000;
   const Result<FrameIndex> index = index_from(bytes, stamp, stream);
   if (!index) return;
@@ -42,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > 1 << 16) return 0;
   std::vector<std::byte> bytes(size);
   if (size > 0) std::memcpy(bytes.data(), data, size);
-  read_everything(bytes, {});
+  read_everything(bytes, {}, "");
   if (size < kHead) return 0;
   const std::uint32_t version = 4, stream = 0;
   std::memcpy(bytes.data(), "PSFRAME\n", 8);
@@ -64,6 +66,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   penstock::storage::Stamp stamp;
   std::memcpy(&stamp.size, bytes.data() + kStamp, 8);
   std::memcpy(&stamp.mtime, bytes.data() + kStamp + 8, 8);
-  read_everything(bytes, stamp);
+  for (const char* container : {"", "mpeg"}) read_everything(bytes, stamp, container);
   return 0;
 }

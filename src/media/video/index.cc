@@ -209,7 +209,7 @@ std::int64_t FrameIndex::number_of(const av::Packet& packet) const noexcept {
   if (at == by_pos_.end() || packets[*at].pos != packet.pos) return -1;
   const auto next = at + 1;
   const bool alone = next == by_pos_.end() || packets[*next].pos != packet.pos;
-  if (by_bytes) return packet.pos >= 0 && alone && may_be(*at, packet) ? *at : -1;
+  if (by_bytes && (packet.pos < 0 || !alone || !may_be(*at, packet))) return -1;
   if (alone) return *at;
   for (; at != by_pos_.end() && packets[*at].pos == packet.pos; ++at) {
     if (packets[*at].pts == packet.pts) return *at;

@@ -9,6 +9,9 @@
 
 namespace penstock::media {
 
+// One from afar keeps what was read of it lately, so that who jumps about in it makes few requests.
+std::shared_ptr<const storage::Source> brought_near(std::shared_ptr<const storage::Source> source);
+
 Result<std::unique_ptr<av::Input>> open_input(std::shared_ptr<const storage::Source> source,
                                               const VideoOptions& options);
 

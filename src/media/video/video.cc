@@ -10,9 +10,14 @@
 #include "media/video/index_file.h"
 #include "media/video/open.h"
 #include "media/video/painter.h"
+#include "storage/recent.h"
 
 namespace penstock {
 namespace media {
+
+std::shared_ptr<const storage::Source> brought_near(std::shared_ptr<const storage::Source> source) {
+  return storage::is_url(source->name()) ? storage::keep_recent(std::move(source)) : source;
+}
 
 Result<std::unique_ptr<av::Input>> open_input(std::shared_ptr<const storage::Source> source,
                                               const VideoOptions& options) {
@@ -23,13 +28,12 @@ Result<std::unique_ptr<av::Input>> open_input(std::shared_ptr<const storage::Sou
   wanted.stream = options.stream;
   wanted.threads = options.ffmpeg_threads;
   wanted.max_pixels = options.max_pixels;
-  // A request to a server costs as much as a few hundred kilobytes.
-  if (storage::is_url(source->name())) wanted.buffer = 1 << 20;
   return (*library)->open(std::move(source), wanted);
 }
 
 Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::Source> source,
                                                  const VideoOptions& options) {
+  source = brought_near(std::move(source));
   Result<std::unique_ptr<av::Input>> input = open_input(source, options);
   if (!input) return std::move(input).error();
   const bool kept = options.keep_index != IndexFile::none && !source->name().empty();

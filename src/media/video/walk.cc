@@ -12,7 +12,7 @@ Result<std::unique_ptr<FrameWalk>> FrameWalk::open(
     std::shared_ptr<const storage::Source> source, const VideoOptions& options,
     const PaintRequest& request, const ReadOptions& how, const RandomStream& random,
     std::vector<std::uint32_t> packets, std::string damage) {
-  Result<std::unique_ptr<av::Input>> input = open_input(source, options);
+  Result<std::unique_ptr<av::Input>> input = open_input(brought_near(source), options);
   if (!input) return std::move(input).error();
   return std::unique_ptr<FrameWalk>(new FrameWalk(*std::move(input), request, how, random,
                                                   std::move(packets), std::move(damage),

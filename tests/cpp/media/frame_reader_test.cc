@@ -18,6 +18,7 @@ struct Stream {
   std::vector<av::Packet> packets;
   std::int64_t lost = -1;  // this one is left out when packets are read
   std::string container = "mpegts";
+  int rewinds = 0;
   bool rest = false;  // a seek comes upon the rest of a packet, then one that knows no place
 
   Stream() {
@@ -63,6 +64,7 @@ class FakeInput final : public av::Input {
   Status rewind() override {
     next_ = 0;
     after_seek_ = 2;
+    ++stream_.rewinds;
     return {};
   }
   std::int64_t complaints() const noexcept override { return 0; }
@@ -82,6 +84,7 @@ class FakeInput final : public av::Input {
     if (waiting_.empty()) return false;
     picture = {};
     picture.tag = waiting_.front().first;
+    picture.key = true;
     picture.width = waiting_.front().second;  // which packet it really came from
     waiting_.pop_front();
     return true;
@@ -159,10 +162,12 @@ TEST_F(Reader, what_comes_first_after_a_seek_may_be_the_rest_of_another_packet) 
   for (std::size_t i = 0; i < 10; ++i) stream_.packets[i].size = std::int64_t(1000 + i);
   open();
   stream_.rest = true;
+  const int before = stream_.rewinds;
   ASSERT_TRUE(read(9));
   EXPECT_EQ(taken_.packets, (std::vector<std::int64_t>{9}));
   ASSERT_TRUE(read(7));
   EXPECT_EQ(taken_.packets, (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(stream_.rewinds, before);
 }
 
 TEST_F(Reader, packets_that_share_a_place_in_the_file_are_told_apart_by_their_times) {

@@ -106,7 +106,7 @@ def test_what_is_cut_off_is_told_behind_the_last_frame(name: str, clips: Clips) 
     assert io.load_video(cut, stop=5).error is None
     for strict in (False, True):
         seen = []
-        with pytest.raises(ValueError, match="corrupt: .*frame"):
+        with pytest.raises(ValueError, match=r"corrupt: .*frame"):
             seen.extend(io.Video(cut, strict=strict))
         before = [k for k, i in enumerate(part.indices) if i < len(seen)]
         assert np.array_equal(seen, part[before])

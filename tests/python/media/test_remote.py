@@ -72,6 +72,25 @@ def test_a_few_frames_of_a_long_clip_cost_a_part_of_it(
     assert 0 < served.sent(name) < long[name].stat().st_size // 2
 
 
+@pytest.mark.parametrize(
+    ("name", "share"), [("front.mp4", 0.8), ("long.mkv", 1.3), ("long.ts", 1.5), ("long.mpg", 1.7)]
+)
+def test_frames_spread_over_a_clip_cost_little_more_than_reading_it_once(
+    name: str, share: float, served: Served, long: dict[str, Path]
+) -> None:
+    path, indices = long.get(name, served.root / name), list(range(20, 300, 40))
+    if name == "long.ts":
+        ffmpeg("-i", str(long["front.mp4"]), "-c", "copy", str(path))
+    if name == "long.mpg":
+        form = ["-c:v", "mpeg2video", "-q:v", "2", "-g", "30"]
+        ffmpeg("-i", str(long["front.mp4"]), *form, str(path))
+    before, size = served.sent(name), path.stat().st_size
+    assert size > 8 << 20
+    got = io.sample_video(served.url(name), indices=indices)
+    assert np.array_equal(got, io.sample_video(path, indices=indices))
+    assert 0 < served.sent(name) - before < share * size
+
+
 def test_names_in_datasets_may_be_urls(served: Served, long: dict[str, Path]) -> None:
     items = [{"video": served.url("front.mp4")}] * 2
     ds = ps.from_list(items).decode_video("video", num_frames=2, size=(24, 32))

@@ -41,6 +41,14 @@ def test_edit_lists_hold_whatever_the_decoder_makes_of_them(clips: Clips) -> Non
         assert np.array_equal(frame, other)
 
 
+def test_an_edit_list_that_ends_early_leaves_out_the_rest_of_mjpeg(clips: Clips) -> None:
+    # FFmpeg 5.1 shows one picture more.
+    data = patched(Path(clips("mjpeg.mov")).read_bytes(), b"elst", 8, [500])
+    expected = decoded(clips("mjpeg.mov"))[:15]
+    assert np.array_equal(io.load_video(data), expected)
+    assert np.array_equal(np.stack(list(io.Video(data))), expected)
+
+
 @pytest.mark.parametrize("form", ["ts", "h264", "flv"])
 def test_what_a_stream_shows_before_it_has_recovered_is_no_frame(form: str, clips: Clips) -> None:
     refresh = "-c:v libx264 -preset veryfast -x264-params intra-refresh=1:keyint=15:bframes=2"
