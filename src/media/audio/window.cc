@@ -19,8 +19,8 @@ Result<Extent> extent_of(const std::shared_ptr<const storage::Source>& source,
     return Extent{std::llrint(std::min(info->duration, kFar) * info->sample_rate),
                   info->sample_rate};
   }
-  AudioOptions past =
-      options;  // it says nothing: whoever looks for what is behind it meets the end
+  // It says nothing. Who looks for what is far behind the end meets it on the way.
+  AudioOptions past = options;
   past.start = kFar;
   Extent whole;
   Result<Audio> nothing = load_audio(source, past, &whole);

@@ -161,6 +161,14 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
   if (is_as_wanted(frame, form)) {
     return std::unique_ptr<Resampler>(std::make_unique<PlainCopy>(frame));
   }
+  const int rate = form.sample_rate > 0 ? form.sample_rate : frame.sample_rate;
+  const auto exceeds = [](std::int64_t many, std::int64_t few) { return many > few * kMostRatio; };
+  if (exceeds(rate, frame.sample_rate) || exceeds(frame.sample_rate, rate)) {
+    return Error(Code::invalid_argument,
+                 "an absurd sample rate: " + std::to_string(frame.sample_rate) +
+                     " Hz cannot become " + std::to_string(rate) + " Hz, the most is " +
+                     std::to_string(kMostRatio) + " times as many or as few samples");
+  }
   AVChannelLayout from{}, to{};
   if (frame.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC) {
     av_channel_layout_default(&from, frame.ch_layout.nb_channels);
@@ -175,14 +183,6 @@ Result<std::unique_ptr<Resampler>> make_resampler(const AVFrame& frame, const Sa
   const AVSampleFormat format = form.floating
                                     ? (form.planar ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT)
                                     : (form.planar ? AV_SAMPLE_FMT_S16P : AV_SAMPLE_FMT_S16);
-  const int rate = form.sample_rate > 0 ? form.sample_rate : frame.sample_rate;
-  const auto exceeds = [](std::int64_t many, std::int64_t few) { return many > few * kMostRatio; };
-  if (exceeds(rate, frame.sample_rate) || exceeds(frame.sample_rate, rate)) {
-    return Error(Code::invalid_argument,
-                 "an absurd sample rate: " + std::to_string(frame.sample_rate) +
-                     " Hz cannot become " + std::to_string(rate) + " Hz, the most is " +
-                     std::to_string(kMostRatio) + " times as many or as few samples");
-  }
   SwrForm is{frame.sample_rate, rate, frame.format, int(format), name_of(from), name_of(to)};
   SwrPtr context;
   int set = 0;
