@@ -65,9 +65,9 @@ struct FrameOptions {
   std::optional<std::int64_t> resize_short = {};  // the short side becomes this long first
   Filter filter = Filter::bilinear;
   PixelMode mode = PixelMode::rgb;  // or rgba, bgr, l
-  bool apply_rotation = false;  // and mirror
-  bool strict = false;   // a frame that the decoder knows to be damaged is an Error
-  bool partial = false;  // frames that cannot be decoded are left out
+  bool apply_rotation = false;      // and mirror
+  bool strict = false;              // a frame that the decoder knows to be damaged is an Error
+  bool partial = false;             // frames that cannot be decoded are left out
 };
 
 struct VideoFrames {

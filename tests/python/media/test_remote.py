@@ -73,7 +73,7 @@ def test_a_few_frames_of_a_long_clip_cost_a_part_of_it(
 
 
 @pytest.mark.parametrize(
-    ("name", "share"), [("front.mp4", 0.8), ("long.mkv", 1.3), ("long.ts", 1.5), ("long.mpg", 1.7)]
+    ("name", "share"), [("front.mp4", 0.8), ("long.mkv", 1.6), ("long.ts", 1.6), ("long.mpg", 1.7)]
 )
 def test_frames_spread_over_a_clip_cost_little_more_than_reading_it_once(
     name: str, share: float, served: Served, long: dict[str, Path]

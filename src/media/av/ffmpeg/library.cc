@@ -120,7 +120,7 @@ class FfmpegInput final : public Input {
   }
 
  private:
-  // Most decoders leave such pictures out themselves; those of AV1 and MJPEG do so since FFmpeg 6.1.
+  // Most decoders leave such pictures out themselves, those of AV1 and MJPEG since FFmpeg 6.1.
   bool is_unshown(std::int64_t tag) const {
     return std::find(unshown_.begin(), unshown_.end(), tag) != unshown_.end();
   }
