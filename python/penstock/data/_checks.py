@@ -14,12 +14,13 @@ _MOST = 2**62
 _MOST_THREADS = 4096  # more is a slip: each has a stack, and no machine has as many cores
 
 
-def checked_whole(value: int, name: str, least: int = 0) -> int:
-    """A whole number that is not too small."""
+def checked_whole(value: int, name: str, least: int = 0, most: int = _MOST) -> int:
+    """A whole number that is not too small, and not too large."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise PlanError(f"{name} is {value!r}; give a whole number")
-    if not least <= value <= _MOST:
-        raise PlanError(f"{name} is {value!r}; give a number from {least} up to 2**62")
+    if not least <= value <= most:
+        words = "2**62" if most == _MOST else str(most)
+        raise PlanError(f"{name} is {value!r}; give a number from {least} up to {words}")
     return int(value)
 
 

@@ -32,10 +32,10 @@ def open_tokens(
         raise PlanError(f"open: tokens are {', '.join(_DTYPES)}, not {dtype}")
     if window is None:
         raise PlanError("open: window is the number of tokens in a sample: give 1 or more")
-    window = checked_whole(window, "open: window", 1)
+    window = checked_whole(window, "open: window", 1, 2**64 - 1)
     if stride is not None:
-        stride = checked_whole(stride, "open: stride", 1)
-    pad = checked_whole(pad, "open: pad", -(2**62))
+        stride = checked_whole(stride, "open: stride", 1, 2**64 - 1)
+    pad = checked_whole(pad, "open: pad", -(2**63), 2**63 - 1)
     names = tuple(_core.expand(list(names)))
     starts: tuple[NDArray[np.uint64], ...] = ()
     if documents is not None:

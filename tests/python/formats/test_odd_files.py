@@ -19,7 +19,7 @@ def windows(path: Path, **options: Any) -> list[tuple[list[int], int]]:
     return [(sample["tokens"].tolist(), int(sample["document"])) for sample in ds]
 
 
-@pytest.mark.parametrize("stride", [6, 10, 20, 10**8, 2**62])
+@pytest.mark.parametrize("stride", [6, 10, 20, 10**8, 2**63 - 1, 2**64 - 1])
 def test_windows_of_documents_with_gaps_between_them(tmp_path: Path, stride: int) -> None:
     path = tmp_path / "t.bin"
     np.arange(1, 11, dtype="uint16").tofile(path)
