@@ -10,8 +10,8 @@
 
 namespace penstock::media {
 
-// What is wrong with the end of an Ogg, Matroska, AVI, AIFF or AU file; empty: nothing, or it cannot be
-// known. `container`: as FFmpeg calls it.
+// What is wrong with the end of an Ogg, Matroska, AVI, AIFF or AU file; empty: nothing, or it
+// cannot be known. `container`: as FFmpeg calls it.
 std::string early_end(const storage::Source& source, const std::string& container);
 
 }  // namespace penstock::media
