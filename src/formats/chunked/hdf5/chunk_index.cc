@@ -6,79 +6,21 @@
 #include "formats/chunked/hdf5/chunk_table.h"
 #include "formats/chunked/hdf5/index_file.h"
 #include "formats/chunked/hdf5/new_indexes.h"
+#include "formats/chunked/hdf5/object_header.h"
 
 namespace penstock::formats::hdf5 {
 namespace {
 
-// The messages of an object header, of which one says how the data is laid out.
-class ObjectHeader {
- public:
-  explicit ObjectHeader(const IndexFile& file) : file_(file) {}
-
-  // The bytes of the layout message; nothing if there is none.
-  Result<std::optional<Bytes>> layout(std::uint64_t address) {
-    const Result<Bytes> start = file_.read(address, 16);
-    if (!start) return start.error();
-    if (begins(*start, "OHDR")) {
-      if (Status status = open_new(address, *start); !status) return std::move(status).error();
-    } else if ((*start)[0] == std::byte(1)) {
-      Reader reader{std::span<const std::byte>(*start).subspan(8)};
-      blocks_.push_back({address + 16, reader.number(4)});
-    } else {
-      return file_.damaged("a dataset's header is wrong", address);
-    }
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (blocks_.size() > 10'000) return file_.damaged("a header has no end", address);
-      Status status = read_block(blocks_[i].first, blocks_[i].second);
-      if (!status) return std::move(status).error();
-      if (layout_) break;
-    }
-    return std::move(layout_);
-  }
-
- private:
-  Status open_new(std::uint64_t address, const Bytes& start) {
-    new_style_ = true;
-    const auto flags = std::uint8_t(start[5]);
-    tracked_ = (flags & 4) != 0;
-    const std::uint64_t times = (flags & 32) != 0 ? 16 : 0, phases = (flags & 16) != 0 ? 4 : 0;
-    const std::size_t width = std::size_t(1) << (flags & 3);
-    const std::uint64_t at = address + 6 + times + phases;
-    const Result<Bytes> size = file_.read(at, width);
-    if (!size) return size.error();
-    blocks_.push_back({at + width, Reader(*size).number(width)});
-    return {};
-  }
-
-  Status read_block(std::uint64_t address, std::uint64_t size) {
-    const Result<Bytes> bytes = file_.read(address, size);
-    if (!bytes) return bytes.error();
-    Reader reader(*bytes);
-    const std::size_t prefix = new_style_ ? (tracked_ ? 6 : 4) : 8;
-    while (reader.left() >= prefix) {
-      const std::uint64_t type = reader.number(new_style_ ? 1 : 2), length = reader.number(2);
-      reader.take(prefix - (new_style_ ? 3 : 4));
-      const std::span<const std::byte> data = reader.take(std::size_t(length));
-      if (!reader.ok())
-        return new_style_ ? Status() : file_.damaged("a header ends early", address);
-      constexpr std::uint64_t kLayout = 8, kContinued = 16;
-      if (type == kLayout && !layout_) layout_.emplace(data.begin(), data.end());
-      if (type != kContinued) continue;
-      Reader where(data);
-      const std::uint64_t offset = where.number(8), more = where.number(8);
-      if (!where.ok()) return file_.damaged("a header is wrong", address);
-      // New blocks have a mark in front and a checksum behind.
-      if (!new_style_) blocks_.push_back({offset, more});
-      if (new_style_ && more >= 8) blocks_.push_back({offset + 4, more - 8});
-    }
-    return {};
-  }
-
-  const IndexFile& file_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> blocks_;  // (offset, size)
-  std::optional<Bytes> layout_;
-  bool new_style_ = false, tracked_ = false;
-};
+// The bytes of the message that says how a dataset is laid out; nothing if there is none.
+Result<std::optional<Bytes>> layout_message(const IndexFile& file, std::uint64_t header) {
+  std::optional<Bytes> found;
+  Status status = ObjectHeader(file).each(header, [&](const Message& message) {
+    if (message.kind == Message::layout) found.emplace(message.data.begin(), message.data.end());
+    return !found;
+  });
+  if (!status) return std::move(status).error();
+  return found;
+}
 
 class Tree {
  public:
@@ -277,7 +219,7 @@ Result<std::optional<std::vector<ChunkPlace>>> read_chunk_index(const storage::S
                                                                 const IndexRequest& request) {
   std::optional<std::vector<ChunkPlace>> found;
   IndexFile file(source, request.base, request.checksums);
-  const Result<std::optional<Bytes>> message = ObjectHeader(file).layout(request.header);
+  const Result<std::optional<Bytes>> message = layout_message(file, request.header);
   if (!message) return message.error();
   const std::optional<Layout> layout = *message ? layout_of(**message) : std::nullopt;
   if (!layout) return found;

@@ -43,7 +43,7 @@ struct Dataset {
   std::vector<std::uint64_t> shape, chunk;  // no chunk: it is not chunked
   std::vector<std::uint64_t> most;          // what shape may become; all ones: without end
   std::vector<std::uint64_t> inner;         // dimensions that are part of an element
-  std::vector<std::byte> fill;              // an element, in the file's byte order
+  std::vector<std::byte> fill;              // an element, as it is in the file
   std::vector<Filter> filters;              // in the order in which they were used
   Layout layout = Layout::other;
   std::uint64_t offset = kNowhere;  // of contiguous bytes, in the file
@@ -51,8 +51,28 @@ struct Dataset {
   std::uint64_t base = 0;           // what addresses are relative to
   std::string only_hdf5;            // why only libhdf5 can read it; empty: that is not so
   bool elsewhere = false;           // are its elements in other files?
-  bool text = false, list = false;  // of varying length; `descr` is that of a list's numbers
+  // Of varying length: an element is a reference (global_heap.h), `descr` that of a list's numbers.
+  bool text = false, list = false;
   std::string unreadable;           // why elements of this type are not read; else there is a descr
+};
+
+// What the module asks the library for. Given a reference that leads nowhere, libhdf5 up to 1.12 ends
+// the process: so it never gets to see one that was not followed here before.
+class Stored {
+ public:
+  using Bytes = std::vector<std::byte>;
+  struct Object {
+    std::uint64_t header = 0;  // address of its header
+    std::uint64_t base = 0;    // what addresses are relative to
+  };
+  virtual ~Stored() = default;
+  // The fill value of a dataset of texts or lists, as it is stored: a reference that can be
+  // followed, to items of so many bytes. Empty: there is none.
+  virtual Result<Bytes> fill(const Object& dataset, std::uint64_t item_bytes) const = 0;
+  // The first `count` texts or lists of an attribute, in the file's byte order.
+  virtual Result<std::vector<Bytes>> attribute(const Object& owner, const std::string& name,
+                                               std::uint64_t count,
+                                               std::uint64_t item_bytes) const = 0;
 };
 
 class File {
@@ -61,14 +81,12 @@ class File {
   virtual Result<std::vector<std::string>> datasets() const = 0;  // paths, sorted: "train/image"
   // Is this one's name, be it listed or led to by a link?
   virtual bool has(const std::string& path) const = 0;
-  virtual Result<Dataset> describe(const std::string& path) const = 0;
+  virtual Result<Dataset> describe(const std::string& path, const Stored& stored) const = 0;
   // In the file's byte order.
   virtual Status read_rows(const std::string& path, std::uint64_t first, std::uint64_t count,
                            std::span<std::byte> into) const = 0;
-  // The same of a single row of text or of a list.
-  virtual Status read_one(const std::string& path, std::uint64_t row,
-                          std::vector<std::byte>& into) const = 0;
-  virtual Result<std::string> attributes(const std::string& path) const = 0;  // JSON; "": the root
+  // JSON; "": the root.
+  virtual Result<std::string> attributes(const std::string& path, const Stored& stored) const = 0;
 };
 
 // `remote`: what libhdf5 reads in place of the file of this name; null: it opens the file itself.

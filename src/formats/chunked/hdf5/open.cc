@@ -5,6 +5,8 @@
 
 #include "formats/chunked/hdf5/chunk_index.h"
 #include "formats/chunked/hdf5/module.h"
+#include "formats/chunked/hdf5/stored_values.h"
+#include "formats/chunked/hdf5/varying_rows.h"
 #include "storage/blocks.h"
 #include "storage/file.h"
 
@@ -54,9 +56,6 @@ class ByLibrary final : public chunked::RowReader {
   ByLibrary(FilePtr file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
   Status read(std::uint64_t first, std::uint64_t count, std::span<std::byte> into) const override {
     return file_->read_rows(path_, first, count, into);
-  }
-  Status read_one(std::uint64_t row, std::vector<std::byte>& into) const override {
-    return file_->read_one(path_, row, into);
   }
 
  private:
@@ -177,13 +176,67 @@ Status set_element(const Dataset& dataset, const std::string& path, chunked::Arr
   return {};
 }
 
+// Where the elements are, each of array.element.bytes, if we read them. Gives the reason why libhdf5
+// has to; empty: it has not.
+Result<std::string> set_elements(const Dataset& dataset, const Opened& opened,
+                                 chunked::Array& array) {
+  if (!dataset.only_hdf5.empty()) return dataset.only_hdf5;
+  if (dataset.layout == Dataset::Layout::chunked) {
+    array.chunk = dataset.chunk;
+    array.chunk.insert(array.chunk.end(), dataset.inner.begin(), dataset.inner.end());
+    return set_chunks(dataset, opened, array);
+  }
+  if (dataset.layout != Dataset::Layout::contiguous) return std::string("of how it is laid out");
+  if (dataset.offset == Dataset::kNowhere) return std::string("nothing was written to it");
+  array.rows = chunked::plain_rows(opened.source, dataset.offset);
+  return std::string();
+}
+
+Status check_end(const Dataset& dataset, const storage::Source& source,
+                 const chunked::Array& array) {
+  const std::uint64_t left = source.size() - std::min(source.size(), dataset.offset);
+  if (array.row_bytes == 0 || array.shape[0] <= left / array.row_bytes) return {};
+  return Error(Code::corrupt,
+               "dataset '" + array.name + "' lies outside the HDF5 file; was it cut off?");
+}
+
+// Rows of varying length: their references are an array like others.
+Status set_varying(const Dataset& dataset, const Opened& opened, chunked::Array& array) {
+  chunked::Array references = array;
+  references.varying = chunked::Varying::no;
+  references.element = *chunked::element_of("|V" + std::to_string(kReferenceBytes));
+  references.fill = dataset.fill;
+  references.fill.resize(kReferenceBytes);
+  const bool written = dataset.layout != Dataset::Layout::contiguous ||
+                       dataset.offset != Dataset::kNowhere || !dataset.only_hdf5.empty();
+  if (written) {
+    const Result<std::string> why = set_elements(dataset, opened, references);
+    if (!why) return why.error();
+    if (!why->empty()) {
+      return not_read(array.name, "text and lists of variable length are not read if " + *why +
+                                      "; leave it out with fields=[...] of the others");
+    }
+    if (Status status = check(references); !status) return status;
+    if (references.rows != nullptr) {
+      if (Status status = check_end(dataset, *opened.source, references); !status) return status;
+    }
+  }
+  auto rows = varying_rows(std::move(references), {opened.source, dataset.base, dataset.text,
+                                                   dataset.text ? 1 : dataset.element_bytes});
+  if (!rows) return std::move(rows).error();
+  array.rows = *std::move(rows);
+  array.chunk.clear();
+  array.fill.assign(array.element.bytes, std::byte(0));
+  return check(array);
+}
+
 // Fills in the array as far as it goes.
 Status make_array(const Opened& opened, const std::string& path, chunked::Array& array) {
   const SourcePtr& source = opened.source;
   array.name = path;
   array.place = source->name();
   array.from_afar = opened.remote();
-  Result<Dataset> dataset = opened.file->describe(path);
+  Result<Dataset> dataset = opened.file->describe(path, StoredValues(opened.metadata));
   if (!dataset) return std::move(dataset).error();
   if (Status status = set_element(*dataset, path, array); !status) return status;
   array.chunk.clear();
@@ -193,40 +246,21 @@ Status make_array(const Opened& opened, const std::string& path, chunked::Array&
                                         "' is in other files, which are not looked for on a web "
                                         "server: name others with fields=[...]");
   }
+  if (array.varying != chunked::Varying::no) return set_varying(*dataset, opened, array);
   array.fill = dataset->fill;
   array.fill.resize(array.element.bytes);
   chunked::settle(array.fill, array.element);
-  std::string why = dataset->only_hdf5;
-  if (array.varying != chunked::Varying::no) why = "its rows have different lengths";
-  if (why.empty() && dataset->layout == Dataset::Layout::chunked) {
-    array.chunk = dataset->chunk;
-    array.chunk.insert(array.chunk.end(), dataset->inner.begin(), dataset->inner.end());
-    Result<std::string> set = set_chunks(*dataset, opened, array);
-    if (!set) return std::move(set).error();
-    why = *std::move(set);
-  } else if (why.empty() && dataset->layout == Dataset::Layout::contiguous &&
-             dataset->offset != Dataset::kNowhere) {
-    array.rows = chunked::plain_rows(source, dataset->offset);
-  } else if (why.empty()) {
-    why = dataset->layout == Dataset::Layout::contiguous ? "nothing was written to it"
-                                                         : "of how it is laid out";
-  }
-  if (!why.empty()) {
-    if (Status status = check_filters(*dataset, path, why); !status) return status;
+  Result<std::string> why = set_elements(*dataset, opened, array);
+  if (!why) return std::move(why).error();
+  if (!why->empty()) {
+    if (Status status = check_filters(*dataset, path, *why); !status) return status;
     array.chunk.clear();
     array.chain.codecs.clear();
     array.rows = std::make_shared<ByLibrary>(opened.file, path);
-    array.note = "read by libhdf5, one thread at a time, because " + why;
+    array.note = "read by libhdf5, one thread at a time, because " + *why;
   }
   if (Status status = check(array); !status) return status;
-  if (why.empty() && array.rows != nullptr) {
-    const std::uint64_t left = source->size() - std::min(source->size(), dataset->offset);
-    if (array.row_bytes > 0 && array.shape[0] > left / array.row_bytes) {
-      return Error(Code::corrupt,
-                   "dataset '" + path + "' lies outside the HDF5 file; was it cut off?");
-    }
-  }
-  return {};
+  return why->empty() && array.rows != nullptr ? check_end(*dataset, *source, array) : Status();
 }
 
 Result<Opened> open_file(const std::string& name) {
@@ -303,7 +337,7 @@ Result<std::vector<Listed>> list_arrays(const std::string& name) {
 Result<std::string> attributes(const std::string& name, const std::string& path) {
   const auto opened = open_file(name);
   if (!opened) return opened.error();
-  Result<std::string> found = opened->file->attributes(path);
+  Result<std::string> found = opened->file->attributes(path, StoredValues(opened->metadata));
   if (!found) return std::move(found).error().in_file(name);
   return found;
 }

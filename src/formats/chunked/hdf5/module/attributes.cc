@@ -91,13 +91,9 @@ Told shaped(hid_t type, std::span<const hsize_t> shape, const std::byte*& at) {
   return all;
 }
 
-Told text(hid_t type, const std::byte* at) {
-  if (H5Tis_variable_str(type) > 0) {
-    const char* words = load<const char*>(at);
-    return {words == nullptr ? "" : words, {}};
-  }
-  const auto* words = reinterpret_cast<const char*>(at);
-  return {std::string(words, ::strnlen(words, H5Tget_size(type))), {}};
+Told text_in(std::span<const std::byte> bytes) {
+  const auto* words = reinterpret_cast<const char*>(bytes.data());
+  return {std::string(words, ::strnlen(words, bytes.size())), {}};
 }
 
 Told record(hid_t type, const std::byte* at) {
@@ -132,7 +128,7 @@ Told told(hid_t type, const std::byte* at) {
       return told(base.get(), at);
     }
     case H5T_STRING:
-      return text(type, at);
+      return text_in({at, size});
     case H5T_COMPOUND:
       return record(type, at);
     case H5T_ARRAY: {
@@ -141,13 +137,6 @@ Told told(hid_t type, const std::byte* at) {
       const int rank = H5Tget_array_dims2(type, extents);
       return shaped(base.get(), {extents, std::size_t(std::max(rank, 0))}, at);
     }
-    case H5T_VLEN: {
-      const Handle base = type_handle(H5Tget_super(type));
-      const auto list = load<hvl_t>(at);
-      const auto* first = static_cast<const std::byte*>(list.p);
-      const hsize_t count = first == nullptr ? 0 : list.len;
-      return shaped(base.get(), {&count, 1}, first);
-    }
     case H5T_REFERENCE:
       return not_told("references");
     default:
@@ -155,12 +144,55 @@ Told told(hid_t type, const std::byte* at) {
   }
 }
 
-Told value_of(hid_t attribute) {
+// A text or a list as it is stored.
+Told varying(hid_t type, hid_t native, Stored::Bytes bytes) {
+  if (H5Tget_class(type) == H5T_STRING) return text_in(bytes);
+  const hsize_t count = bytes.size() / H5Tget_size(type);
+  bytes.resize(std::max<std::size_t>(count * std::max(H5Tget_size(type), H5Tget_size(native)), 1));
+  if (H5Tconvert(type, native, count, bytes.data(), nullptr, H5P_DEFAULT) < 0) {
+    return not_told("libhdf5 cannot convert it: " + last_failure());
+  }
+  const std::byte* at = bytes.data();
+  return shaped(native, {&count, 1}, at);
+}
+
+// libhdf5 does not see these: what is damaged there ends the process.
+Told varying_value(const std::string& name, hid_t type, std::uint64_t count,
+                   std::span<const hsize_t> shape, const StoredOf& from) {
+  const bool is_text = H5Tget_class(type) == H5T_STRING;
+  const Handle item = type_handle(is_text ? H5Tcopy(type) : H5Tget_super(type));
+  if (!is_text && (H5Tget_class(type) != H5T_VLEN || varies(item.get()))) {
+    return not_told("text or lists of variable length inside of records or lists");
+  }
+  const Handle native =
+      type_handle(is_text ? H5Tcopy(type) : H5Tget_native_type(item.get(), H5T_DIR_ASCEND));
+  if (!native) return not_told("references, or elements of an unknown type");
+  Result<std::vector<Stored::Bytes>> all =
+      from.stored.attribute(from.object, name, count, is_text ? 1 : H5Tget_size(item.get()));
+  if (!all) return not_told(all.error().message());
+  std::size_t next = 0;
+  const auto part = [&](const auto& self, std::span<const hsize_t> extents) -> Told {
+    if (extents.empty()) return varying(item.get(), native.get(), std::move((*all)[next++]));
+    Told list{Json::array(), {}};
+    for (hsize_t i = 0; i < extents[0]; ++i) {
+      Told one = self(self, extents.subspan(1));
+      if (!one.why.empty()) return one;
+      list.value.push_back(std::move(one.value));
+    }
+    return list;
+  };
+  return part(part, shape);
+}
+
+Told value_of(hid_t attribute, const std::string& name, const StoredOf& from) {
   const Handle stored = type_handle(H5Aget_type(attribute));
   const Handle space = space_handle(H5Aget_space(attribute));
   if (!stored || !space) return not_told("libhdf5 cannot open it: " + last_failure());
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return {};  // that is what None says
-  const Handle type = type_handle(H5Tget_native_type(stored.get(), H5T_DIR_ASCEND));
+  const bool varying = varies(stored.get());
+  const Handle type =
+      type_handle(varying ? H5Tcopy(stored.get())
+                          : H5Tget_native_type(stored.get(), H5T_DIR_ASCEND));
   if (!type) return not_told("references, or elements of an unknown type");
   const hssize_t count = H5Sget_simple_extent_npoints(space.get());
   const std::size_t size = H5Tget_size(type.get());
@@ -169,14 +201,16 @@ Told value_of(hid_t attribute) {
   }
   std::vector<hsize_t> shape(std::size_t(std::max(H5Sget_simple_extent_ndims(space.get()), 0)));
   if (!shape.empty()) H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
+  for (const hsize_t extent : shape) {  // each by itself: there may be a 0 among them
+    if (extent > hsize_t(kMostElements)) return not_told("too many elements");
+  }
+  if (varying) return varying_value(name, stored.get(), std::uint64_t(count), shape, from);
   std::vector<std::byte> bytes(std::max<std::size_t>(size * std::size_t(count), 1));
   if (count > 0 && H5Aread(attribute, type.get(), bytes.data()) < 0) {
     return not_told("libhdf5 cannot read it: " + last_failure());
   }
   const std::byte* at = bytes.data();
-  Told value = shaped(type.get(), shape, at);
-  if (count > 0) H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, bytes.data());
-  return value;
+  return shaped(type.get(), shape, at);
 }
 
 // As dump() does, but with the words that Python takes for numbers that JSON has not.
@@ -213,25 +247,29 @@ void write(const Json& value, std::string& into) {
 
 }  // namespace
 
-std::string attributes_json(hid_t object) {
-  Json all = Json::object();
+std::string attributes_json(hid_t object, const StoredOf& stored) {
+  struct All {
+    const StoredOf& stored;
+    Json found;
+  } all{stored, Json::object()};
   hsize_t at = 0;
   H5Aiterate2(
       object, H5_INDEX_NAME, H5_ITER_INC, &at,
       [](hid_t where, const char* name, const H5A_info_t*, void* into) -> herr_t {
-        Json& found = *static_cast<Json*>(into);
+        All& to = *static_cast<All*>(into);
         const Handle attribute(H5Aopen(where, name, H5P_DEFAULT), &H5Aclose);
-        Told one = attribute ? value_of(attribute.get()) : not_told("libhdf5 cannot open it");
+        Told one = attribute ? value_of(attribute.get(), name, to.stored)
+                             : not_told("libhdf5 cannot open it");
         if (one.why.empty()) {
-          found[name] = std::move(one.value);
+          to.found[name] = std::move(one.value);
         } else {
-          found[kLeftOut][name] = std::move(one.why);
+          to.found[kLeftOut][name] = std::move(one.why);
         }
         return 0;
       },
       &all);
   std::string text;
-  write(all, text);
+  write(all.found, text);
   return text;
 }
 

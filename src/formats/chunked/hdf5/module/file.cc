@@ -60,24 +60,31 @@ class OpenedFile final : public File {
            info.type == H5O_TYPE_DATASET;
   }
 
-  Result<Dataset> describe(const std::string& path) const override {
+  Result<Dataset> describe(const std::string& path, const Stored& stored) const override {
     const std::lock_guard hold(library());
     const hid_t id = dataset(path);
     if (id < 0) return not_opened(path);
     const Handle type = type_handle(H5Dget_type(id));
     const Handle space = space_handle(H5Dget_space(id));
-    const Handle created = plist_handle(H5Dget_create_plist(id));
-    if (!type || !space || !created) return failed("open dataset '" + path + "'");
+    if (!type || !space) return failed("open dataset '" + path + "'");
     Dataset found;
     set_type(type.get(), found);
-    const int rank = H5Sget_simple_extent_ndims(space.get());
-    if (rank <= 0) return found;
-    found.shape.resize(std::size_t(rank));
-    static_assert(sizeof(hsize_t) == sizeof(std::uint64_t));
-    found.most.resize(std::size_t(rank));
-    static_assert(H5S_UNLIMITED == ~hsize_t(0));
-    H5Sget_simple_extent_dims(space.get(), reinterpret_cast<hsize_t*>(found.shape.data()),
-                              reinterpret_cast<hsize_t*>(found.most.data()));
+    set_extents(space.get(), found);
+    if (varies(type.get())) {
+      if (found.shape.empty() || !found.unreadable.empty()) return found;
+      const Stored::Object place = place_of(id);
+      if (place.header == Dataset::kNowhere) {
+        found.unreadable = "text and lists of variable length are read only of files whose addresses and lengths are 8 bytes wide, and not through links into other files";
+        return found;
+      }
+      Result<Stored::Bytes> fill = stored.fill(place, found.text ? 1 : found.element_bytes);
+      if (!fill) return std::move(fill).error();
+      found.fill = *std::move(fill);
+    }
+    // What this gives has its fill value converted, which is to be sound by now.
+    const Handle created = plist_handle(H5Dget_create_plist(id));
+    if (!created) return failed("open dataset '" + path + "'");
+    if (found.shape.empty()) return found;
     const bool plain = found.unreadable.empty() && !found.text && !found.list;
     if (plain) found.fill.resize(H5Tget_size(type.get()));
     // Asked for a damaged one, libhdf5 1.10 does not come back: so it is looked at first.
@@ -130,45 +137,11 @@ class OpenedFile final : public File {
     return {};
   }
 
-  Status read_one(const std::string& path, std::uint64_t row,
-                  std::vector<std::byte>& into) const override {
-    const std::lock_guard hold(library());
-    into.clear();
-    const hid_t id = dataset(path);
-    if (id < 0) return failed("open dataset '" + path + "'");
-    const Handle type = type_handle(H5Dget_type(id));
-    const Handle space = space_handle(H5Dget_space(id));
-    const hsize_t start = row, one = 1;
-    const Handle rows = space_handle(H5Screate_simple(1, &one, nullptr));
-    if (H5Sget_simple_extent_ndims(space.get()) != 1 ||
-        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &one, nullptr) < 0) {
-      return failed("read dataset '" + path + "'");
-    }
-    const bool is_text = H5Tis_variable_str(type.get()) > 0;
-    char* text = nullptr;
-    hvl_t list{0, nullptr};
-    void* const value = is_text ? static_cast<void*>(&text) : &list;
-    if (H5Dread(id, type.get(), rows.get(), space.get(), H5P_DEFAULT, value) < 0) {
-      return failed("read dataset '" + path + "'");
-    }
-    const void* bytes = text;
-    std::size_t size = text == nullptr ? 0 : std::strlen(text);
-    if (!is_text) {
-      const Handle item = type_handle(H5Tget_super(type.get()));
-      bytes = list.p;
-      size = list.p == nullptr ? 0 : list.len * H5Tget_size(item.get());
-    }
-    into.resize(size);
-    if (size > 0) std::memcpy(into.data(), bytes, size);
-    H5Dvlen_reclaim(type.get(), rows.get(), H5P_DEFAULT, value);
-    return {};
-  }
-
-  Result<std::string> attributes(const std::string& path) const override {
+  Result<std::string> attributes(const std::string& path, const Stored& stored) const override {
     const std::lock_guard hold(library());
     const Handle object(H5Oopen(id_, path.empty() ? "/" : path.c_str(), H5P_DEFAULT), &H5Oclose);
     if (!object) return failed("open '" + path + "'");
-    return attributes_json(object.get());
+    return attributes_json(object.get(), {stored, place_of(object.get())});
   }
 
  private:
@@ -192,6 +165,33 @@ class OpenedFile final : public File {
                      "; write it with h5py.File(..., libver=('earliest', 'v" +
                      std::to_string(major) + std::to_string(minor) +
                      "')), or build Penstock with a later libhdf5");
+  }
+
+  static void set_extents(hid_t space, Dataset& found) {
+    const int rank = H5Sget_simple_extent_ndims(space);
+    if (rank <= 0) return;
+    found.shape.resize(std::size_t(rank));
+    static_assert(sizeof(hsize_t) == sizeof(std::uint64_t));
+    found.most.resize(std::size_t(rank));
+    static_assert(H5S_UNLIMITED == ~hsize_t(0));
+    H5Sget_simple_extent_dims(space, reinterpret_cast<hsize_t*>(found.shape.data()),
+                              reinterpret_cast<hsize_t*>(found.most.data()));
+  }
+
+  // Without a header if that is in another file, or has addresses that are not 8 bytes wide.
+  Stored::Object place_of(hid_t object) const {
+    const Handle file = plist_handle(H5Fget_create_plist(id_));
+    hsize_t before = 0;
+    std::size_t address_bytes = 0, length_bytes = 0;
+    H5Pget_userblock(file.get(), &before);
+    H5Pget_sizes(file.get(), &address_bytes, &length_bytes);
+    Stored::Object place{Dataset::kNowhere, before};
+    H5O_info_t info, root;
+    if (address_bytes == 8 && length_bytes == 8 && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0 &&
+        H5Oget_info2(id_, &root, H5O_INFO_BASIC) >= 0 && info.fileno == root.fileno) {
+      place.header = info.addr;
+    }
+    return place;
   }
 
   static void set_type(hid_t type, Dataset& found) {
@@ -227,12 +227,9 @@ class OpenedFile final : public File {
   }
 
   void set_layout(hid_t id, hid_t created, Dataset& found) const {
-    const Handle file = plist_handle(H5Fget_create_plist(id_));
-    hsize_t before = 0;
-    std::size_t address_bytes = 0, length_bytes = 0;
-    H5Pget_userblock(file.get(), &before);
-    H5Pget_sizes(file.get(), &address_bytes, &length_bytes);
-    found.base = before;
+    const Stored::Object place = place_of(id);
+    found.base = place.base;
+    found.header = place.header;
     if (H5Pget_external_count(created) > 0) {
       found.only_hdf5 = "its elements are in other files";
       found.elsewhere = true;
@@ -248,9 +245,6 @@ class OpenedFile final : public File {
         (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0) {
       found.only_hdf5 = "chunks at its edges are not filtered";
     }
-    if (address_bytes == 8 && length_bytes == 8 && H5Oget_info2(id, &info, H5O_INFO_BASIC) >= 0) {
-      found.header = info.addr;
-    }
     switch (H5Pget_layout(created)) {
       case H5D_CHUNKED: {
         found.layout = Dataset::Layout::chunked;
@@ -262,7 +256,8 @@ class OpenedFile final : public File {
       case H5D_CONTIGUOUS: {
         found.layout = Dataset::Layout::contiguous;
         const haddr_t offset = H5Dget_offset(id);
-        if (offset != HADDR_UNDEF) found.offset = offset;
+        // Nowhere is a little before a user block's end: libhdf5 1.10 adds that to all ones.
+        if (offset != HADDR_UNDEF && offset >= found.base) found.offset = offset;
         break;
       }
       case H5D_VIRTUAL:

@@ -166,6 +166,27 @@ bool is_complex(hid_t type) {
          H5Tget_size(type) == 2 * H5Tget_size(a.get()) && H5Tget_size(a.get()) >= 4;
 }
 
+bool varies(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_STRING:
+      return H5Tis_variable_str(type) > 0;
+    case H5T_VLEN:
+      return true;
+    case H5T_ARRAY: {
+      const Handle base = type_handle(H5Tget_super(type));
+      return varies(base.get());
+    }
+    case H5T_COMPOUND:
+      for (int i = 0; i < H5Tget_nmembers(type); ++i) {
+        const Handle member = type_handle(H5Tget_member_type(type, unsigned(i)));
+        if (varies(member.get())) return true;
+      }
+      return false;
+    default:
+      return false;
+  }
+}
+
 Result<TypeWords> words_of(hid_t type) {
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:

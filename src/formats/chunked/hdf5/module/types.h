@@ -19,6 +19,7 @@ struct TypeWords {
 
 bool is_boolean(hid_t enumeration);
 bool is_complex(hid_t record);
+bool varies(hid_t type);  // is there text or a list of variable length in it?
 
 // Fails with unsupported for what has no fixed size, and for references.
 Result<TypeWords> words_of(hid_t type);
