@@ -142,6 +142,26 @@ def test_attributes_of_any_length_are_read_and_damage_leaves_them_out(tmp_path: 
     assert "of a collection has 1 bytes, not 5 x 1" in left_out["names"]
 
 
+@pytest.mark.parametrize("count", [5, 20, 200])
+@pytest.mark.parametrize("libver", VERSIONS, ids=str)
+def test_many_attributes(libver: Any, count: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    wanted = {f"name {i}": f"{i} " * (i % 70) for i in range(count)}
+    with h5py.File(path, "w", libver=libver, track_order=count == 20, userblock_size=1024) as file:
+        for key, value in wanted.items():
+            file.attrs[key] = value
+        made = file.create_dataset("x", data=1).attrs
+        for i in range(count):
+            made[f"fixed {i}"] = np.arange(i % 40)
+        made["grid"] = [["a", "b", "c"], ["d", "", "f"]]
+        for i in range(3, count, 3):
+            del made[f"fixed {i}"]
+    info = io.array_info(path)
+    assert info[""]["attributes"] == wanted
+    assert "left_out" not in info[""]
+    assert info["x"]["attributes"]["grid"] == [["a", "b", "c"], ["d", "", "f"]]
+
+
 FLIPS = """
 import sys
 from pathlib import Path

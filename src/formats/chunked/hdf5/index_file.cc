@@ -64,7 +64,7 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) noexcept {
 Error IndexFile::damaged(const std::string& what, std::uint64_t address) const {
   return Error(Code::corrupt, "the HDF5 file is damaged: " + what)
       .in_file(source_.name())
-      .at_offset(std::int64_t(base_ + address));
+      .at_offset(std::int64_t(std::min<std::uint64_t>(base_ + address, INT64_MAX)));
 }
 
 Error IndexFile::outside(std::uint64_t address) const {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "formats/chunked/hdf5/attribute_messages.h"
 #include "formats/chunked/hdf5/global_heap.h"
 #include "formats/chunked/hdf5/object_header.h"
 
@@ -99,16 +100,16 @@ Result<std::vector<Stored::Bytes>> StoredValues::attribute(const Object& owner,
                       "text or lists of variable length in an object that keeps its attributes "
                       "in a way that is not known here");
   if (owner.header == Dataset::kNowhere) return unknown;
-  const IndexFile file(*source_, owner.base, true);
-  std::optional<Bytes> elements;
-  Status status = ObjectHeader(file).each(owner.header, [&](const Message& message) {
-    if (message.kind != Message::attribute || message.elsewhere) return true;
-    if (const auto found = elements_of(message.data, name)) {
-      elements.emplace(found->begin(), found->end());
-    }
-    return !elements;
-  });
-  if (!status) return std::move(status).error();
+  IndexFile file(*source_, owner.base, true);
+  if (!known_ || known_->first != owner.header) {
+    Result<std::vector<Bytes>> messages = attribute_messages(file, owner.header);
+    if (!messages) return std::move(messages).error();
+    known_.emplace(owner.header, *std::move(messages));
+  }
+  std::optional<std::span<const std::byte>> elements;
+  for (const Bytes& message : known_->second) {
+    if (!elements) elements = elements_of(message, name);
+  }
   if (!elements) return unknown;
   if (count > elements->size() / kReferenceBytes) {
     return file.damaged("attribute '" + name + "' ends early", owner.header);
@@ -117,8 +118,8 @@ Result<std::vector<Stored::Bytes>> StoredValues::attribute(const Object& owner,
   std::vector<Bytes> values{std::size_t(count)};
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto reference = std::span<const std::byte>(*elements).subspan(i * kReferenceBytes);
-    status = heap.read(reference.first<kReferenceBytes>(), item_bytes, values[i]);
+    const auto reference = elements->subspan(i * kReferenceBytes);
+    Status status = heap.read(reference.first<kReferenceBytes>(), item_bytes, values[i]);
     if (!status) return std::move(status).error();
     total += values[i].size();
     if (total > kMostBytes) return Error(Code::unsupported, "larger than 256 MB");

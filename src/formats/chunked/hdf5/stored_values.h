@@ -1,11 +1,13 @@
 // StoredValues: values of variable length that a file's object headers refer to, read without
 // libhdf5.
 //
-// Thread safety: as the source.
+// Thread safety: one thread.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/chunked/hdf5/module.h"
@@ -25,6 +27,8 @@ class StoredValues final : public Stored {
 
  private:
   std::shared_ptr<const storage::Source> source_;
+  // The messages of the object whose attributes were asked for last, by its header's address.
+  mutable std::optional<std::pair<std::uint64_t, std::vector<Bytes>>> known_;
 };
 
 }  // namespace penstock::formats::hdf5

@@ -1,5 +1,7 @@
-// B-trees of version 2: chunks by their coordinates, in nodes of a fixed size. Inner nodes have
-// chunks of their own, and say how many there are below.
+// B-trees of version 2: records, such as chunks by their coordinates, in nodes of a fixed size. Inner
+// nodes have records of their own, and say how many there are below.
+#include "formats/chunked/hdf5/tree2.h"
+
 #include "formats/chunked/hdf5/new_indexes.h"
 
 namespace penstock::formats::hdf5 {
@@ -16,8 +18,8 @@ std::size_t width_of(std::uint64_t most) {
 
 class Tree2 {
  public:
-  Tree2(IndexFile& file, std::uint64_t header, std::size_t dimensions, ChunkTable& table)
-      : file_(file), header_(header), cell_(dimensions), table_(table) {}
+  Tree2(IndexFile& file, std::uint64_t header, const Tree2Records& records)
+      : file_(file), header_(header), records_(records) {}
 
   // Level by level, as all nodes of one are asked for together.
   Status read() {
@@ -65,8 +67,7 @@ class Tree2 {
     reader.take(2);
     root.address = reader.number(8);
     root.count = reader.number(2);
-    if (!marked || version != 0 || (kind_ != kPlain && kind_ != kFiltered) ||
-        record_ != table_.entry_bytes(kind_ == kFiltered) + 8 * cell_.size()) {
+    if (!marked || version != 0 || record_ == 0 || record_ != records_.bytes(kind_)) {
       return wrong(header_);
     }
     return set_levels(node_bytes, depth);
@@ -111,10 +112,9 @@ class Tree2 {
     const std::uint64_t version = reader.number(1), kind = reader.number(1);
     if (!marked || version != 0 || kind != kind_) return wrong(block.address);
     for (std::uint64_t i = 0; i < block.count; ++i) {
-      const ChunkPlace place = table_.entry(reader, kind_ == kFiltered);
-      for (std::uint64_t& one : cell_) one = reader.number(8);
+      Reader record(reader.take(std::size_t(record_)));
       if (!reader.ok()) return wrong(block.address);
-      if (Status status = table_.add(place, cell_, block.address); !status) return status;
+      if (Status status = records_.use(kind_, record, block.address); !status) return status;
     }
     for (std::uint64_t i = 0; level > 0 && i <= block.count; ++i) {
       const std::uint64_t address = reader.number(8), count = reader.number(count_bytes_);
@@ -125,12 +125,9 @@ class Tree2 {
     return {};
   }
 
-  static constexpr std::uint64_t kPlain = 10, kFiltered = 11;
-
   IndexFile& file_;
   const std::uint64_t header_;
-  std::vector<std::uint64_t> cell_;
-  ChunkTable& table_;
+  const Tree2Records& records_;
   std::vector<Level> levels_;
   std::uint64_t kind_ = 0, record_ = 0;  // bytes of a record
   std::size_t count_bytes_ = 0;          // of the number of a node's records
@@ -138,9 +135,25 @@ class Tree2 {
 
 }  // namespace
 
+Status each_record(IndexFile& file, std::uint64_t address, const Tree2Records& records) {
+  return Tree2(file, address, records).read();
+}
+
 Status read_tree2(IndexFile& file, std::uint64_t address, std::size_t dimensions,
                   ChunkTable& table) {
-  return Tree2(file, address, dimensions, table).read();
+  constexpr std::uint64_t kPlain = 10, kFiltered = 11;
+  std::vector<std::uint64_t> cell(dimensions);
+  Tree2Records records;
+  records.bytes = [&](std::uint64_t kind) -> std::uint64_t {
+    if (kind != kPlain && kind != kFiltered) return 0;
+    return table.entry_bytes(kind == kFiltered) + 8 * dimensions;
+  };
+  records.use = [&](std::uint64_t kind, Reader& record, std::uint64_t at) {
+    const ChunkPlace place = table.entry(record, kind == kFiltered);
+    for (std::uint64_t& one : cell) one = record.number(8);
+    return table.add(place, cell, at);
+  };
+  return each_record(file, address, records);
 }
 
 }  // namespace penstock::formats::hdf5
