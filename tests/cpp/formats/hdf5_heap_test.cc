@@ -1,12 +1,12 @@
 // The global heap of HDF5 files, made by hand byte by byte. Files that libhdf5 wrote are compared
 // with h5py in tests/python/formats.
-#include "formats/chunked/hdf5/global_heap.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <string>
+
+#include "formats/chunked/hdf5/global_heap.h"
 
 namespace penstock::formats::hdf5 {
 namespace {

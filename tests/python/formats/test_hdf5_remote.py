@@ -60,6 +60,23 @@ def test_values_are_what_h5py_reads(url: str, root: Path) -> None:
     assert io.array_info(f"{url}/all.h5")["packed"]["attributes"] == {"unit": "m"}
 
 
+def test_text_and_lists_of_any_length(url: str, root: Path) -> None:
+    texts = [f"text {i}" * (i % 9) for i in range(500)]
+    with h5py.File(root / "varying.h5", "w") as file:
+        file.create_dataset("text", data=texts, chunks=(50,), compression="gzip")
+        made = file.create_dataset("list", (500,), h5py.vlen_dtype("i2"))
+        for i in range(0, 500, 7):
+            made[i] = np.arange(i)
+        file.attrs["unit"] = ["m", "s"]
+    ds = ps.open(f"{url}/varying.h5")
+    assert [sample["text"] for sample in ds] == texts
+    for batch in ds.shuffle(seed=1).batch(100, collate={"list": "list"}).loader(threads=4):
+        for text, one in zip(batch["text"], batch["list"], strict=True):
+            i = one[-1] + 1 if len(one) else 0
+            assert text == texts[i] or i == 0
+    assert io.array_info(f"{url}/varying.h5")[""]["attributes"] == {"unit": ["m", "s"]}
+
+
 @pytest.mark.parametrize("libver", ["earliest", ("v108", "v108"), ("v110", "v110")], ids=str)
 def test_files_of_every_version(url: str, root: Path, libver: Any) -> None:
     array = filled("f4", (130, 3))

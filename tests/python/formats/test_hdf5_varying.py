@@ -105,8 +105,8 @@ def small(path: Path, libver: Any = "earliest", **options: Any) -> bytes:
         full[0] = "y"
         file.attrs["about"] = "a file"
         file["text"].attrs["names"] = ["one", "two", "three"]
-        file["list"].attrs.create("sizes", np.array([np.arange(3)] + [None], "O")[:1], (1,),
-                                  h5py.vlen_dtype("i8"))
+        sizes = np.array([np.arange(3), None], "O")[:1]
+        file["list"].attrs.create("sizes", sizes, (1,), h5py.vlen_dtype("i8"))
     return path.read_bytes()
 
 

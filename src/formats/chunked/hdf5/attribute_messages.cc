@@ -12,17 +12,16 @@ namespace {
 constexpr std::uint64_t kNowhere = ~std::uint64_t(0);
 constexpr std::uint64_t kMostBytes = std::uint64_t(1) << 28;  // of all together
 
-// Objects of any size in blocks whose sizes double from row to row. Read as far as blocks lie in the
-// root: half a megabyte of attributes, as libhdf5 makes it. The others are left out.
+// Objects of any size in blocks whose sizes double from row to row. Read as far as blocks lie in
+// the root: half a megabyte of attributes, as libhdf5 makes it. The others are left out.
 class FractalHeap {
  public:
   FractalHeap(IndexFile& file, std::uint64_t header) : file_(file), header_(header) {}
 
   Status open() {
     constexpr std::uint64_t kBytes = 142 + kChecksumBytes;
-    Status status = file_.read_block({header_, kBytes}, [&](const IndexBlock&, auto bytes) {
-      return read_header(bytes);
-    });
+    Status status = file_.read_block(
+        {header_, kBytes}, [&](const IndexBlock&, auto bytes) { return read_header(bytes); });
     if (!status || rows_ == 0 || root_ == kNowhere || !known_) return status;
     const std::uint64_t size = head_bytes() + rows_ * width_ * 8 + kChecksumBytes;
     return file_.read_block({root_, size}, [&](const IndexBlock&, auto bytes) -> Status {

@@ -1,5 +1,5 @@
-// The messages that hold the attributes of an object: in its header; or, if there are many, in a heap
-// of their own (a "fractal heap"), which a B-tree lists.
+// The messages that hold the attributes of an object: in its header; or, if there are many, in a
+// heap of their own (a "fractal heap"), which a B-tree lists.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ Status GlobalHeap::read(std::span<const std::byte, kReferenceBytes> reference,
   std::uint64_t size = 0;
   if (__builtin_mul_overflow(count, item_bytes, &size) || size != object->size) {
     return file_.damaged("object " + std::to_string(number) + " of a collection has " +
-                             std::to_string(object->size) + " bytes, not " +
-                             std::to_string(count) + " x " + std::to_string(item_bytes),
+                             std::to_string(object->size) + " bytes, not " + std::to_string(count) +
+                             " x " + std::to_string(item_bytes),
                          address);
   }
   into.resize(std::size_t(size));
@@ -120,9 +120,9 @@ Result<GlobalHeap::CollectionPtr> GlobalHeap::parse(std::uint64_t address) const
   }
   const auto by_number = [](const Object& a, const Object& b) { return a.number < b.number; };
   std::sort(made->objects.begin(), made->objects.end(), by_number);
-  const auto same = std::adjacent_find(
-      made->objects.begin(), made->objects.end(),
-      [](const Object& a, const Object& b) { return a.number == b.number; });
+  const auto same =
+      std::adjacent_find(made->objects.begin(), made->objects.end(),
+                         [](const Object& a, const Object& b) { return a.number == b.number; });
   if (same != made->objects.end()) {
     return file_.damaged(
         "a collection has object " + std::to_string(same->number) + " more than once", address);

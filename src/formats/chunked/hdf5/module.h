@@ -53,11 +53,11 @@ struct Dataset {
   bool elsewhere = false;           // are its elements in other files?
   // Of varying length: an element is a reference (global_heap.h), `descr` that of a list's numbers.
   bool text = false, list = false;
-  std::string unreadable;           // why elements of this type are not read; else there is a descr
+  std::string unreadable;  // why elements of this type are not read; else there is a descr
 };
 
-// What the module asks the library for. Given a reference that leads nowhere, libhdf5 up to 1.12 ends
-// the process: so it never gets to see one that was not followed here before.
+// What the module asks the library for. Given a reference that leads nowhere, libhdf5 up to 1.12
+// ends the process: so it never gets to see one that was not followed here before.
 class Stored {
  public:
   using Bytes = std::vector<std::byte>;

@@ -176,8 +176,8 @@ Status set_element(const Dataset& dataset, const std::string& path, chunked::Arr
   return {};
 }
 
-// Where the elements are, each of array.element.bytes, if we read them. Gives the reason why libhdf5
-// has to; empty: it has not.
+// Where the elements are, each of array.element.bytes, if we read them. Gives the reason why
+// libhdf5 has to; empty: it has not.
 Result<std::string> set_elements(const Dataset& dataset, const Opened& opened,
                                  chunked::Array& array) {
   if (!dataset.only_hdf5.empty()) return dataset.only_hdf5;

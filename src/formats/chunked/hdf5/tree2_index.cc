@@ -1,8 +1,7 @@
-// B-trees of version 2: records, such as chunks by their coordinates, in nodes of a fixed size. Inner
-// nodes have records of their own, and say how many there are below.
-#include "formats/chunked/hdf5/tree2.h"
-
+// B-trees of version 2: records, such as chunks by their coordinates, in nodes of a fixed size.
+// Inner nodes have records of their own, and say how many there are below.
 #include "formats/chunked/hdf5/new_indexes.h"
+#include "formats/chunked/hdf5/tree2.h"
 
 namespace penstock::formats::hdf5 {
 namespace {

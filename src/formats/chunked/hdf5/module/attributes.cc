@@ -190,9 +190,8 @@ Told value_of(hid_t attribute, const std::string& name, const StoredOf& from) {
   if (!stored || !space) return not_told("libhdf5 cannot open it: " + last_failure());
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return {};  // that is what None says
   const bool varying = varies(stored.get());
-  const Handle type =
-      type_handle(varying ? H5Tcopy(stored.get())
-                          : H5Tget_native_type(stored.get(), H5T_DIR_ASCEND));
+  const Handle type = type_handle(varying ? H5Tcopy(stored.get())
+                                          : H5Tget_native_type(stored.get(), H5T_DIR_ASCEND));
   if (!type) return not_told("references, or elements of an unknown type");
   const hssize_t count = H5Sget_simple_extent_npoints(space.get());
   const std::size_t size = H5Tget_size(type.get());

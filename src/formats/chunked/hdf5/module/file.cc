@@ -74,7 +74,9 @@ class OpenedFile final : public File {
       if (found.shape.empty() || !found.unreadable.empty()) return found;
       const Stored::Object place = place_of(id);
       if (place.header == Dataset::kNowhere) {
-        found.unreadable = "text and lists of variable length are read only of files whose addresses and lengths are 8 bytes wide, and not through links into other files";
+        found.unreadable =
+            "text and lists of variable length are read only of files whose addresses and lengths "
+            "are 8 bytes wide, and not through links into other files";
         return found;
       }
       Result<Stored::Bytes> fill = stored.fill(place, found.text ? 1 : found.element_bytes);
@@ -187,7 +189,8 @@ class OpenedFile final : public File {
     H5Pget_sizes(file.get(), &address_bytes, &length_bytes);
     Stored::Object place{Dataset::kNowhere, before};
     H5O_info_t info, root;
-    if (address_bytes == 8 && length_bytes == 8 && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0 &&
+    if (address_bytes == 8 && length_bytes == 8 &&
+        H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0 &&
         H5Oget_info2(id_, &root, H5O_INFO_BASIC) >= 0 && info.fileno == root.fileno) {
       place.header = info.addr;
     }
