@@ -132,10 +132,10 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
     const Segment& segment = plan.segments[i];
     if (i > 0 && !segment.steps.empty()) {
       const std::string name = words("", {segment.steps});
-      add_row_stage(builder, name.empty() ? "steps " + std::to_string(i) : name,
-                    std::max(1, options.threads), {},
-                    [rows, i](Batch& batch, std::size_t row) { rows->steps(batch, row, i); },
-                    count_rows(options, place++));
+      add_row_stage(
+          builder, name.empty() ? "steps " + std::to_string(i) : name, std::max(1, options.threads),
+          {}, [rows, i](Batch& batch, std::size_t row) { rows->steps(batch, row, i); },
+          count_rows(options, place++));
     }
     if (!segment.call) continue;
     // Calls that follow one another, and may run as often at once, are one stage.
@@ -145,17 +145,19 @@ void add_call_stages(PipelineBuilder& builder, const LoaderPlan& plan, const Run
            plan.segments[end].concurrency == segment.concurrency) {
       name += ", " + plan.segments[end++].call_name;
     }
-    add_row_stage(builder, std::move(name), segment.concurrency, options.calls,
-                  [rows, i, end](Batch& batch, std::size_t row) {
-                    for (std::size_t k = i; k < end; ++k) rows->call(batch, row, k);
-                  },
-                  count_rows(options, place++));
+    add_row_stage(
+        builder, std::move(name), segment.concurrency, options.calls,
+        [rows, i, end](Batch& batch, std::size_t row) {
+          for (std::size_t k = i; k < end; ++k) rows->call(batch, row, k);
+        },
+        count_rows(options, place++));
     i = end - 1;
   }
   if (plan.replace) {
-    add_row_stage(builder, "replace", 1, options.calls,
-                  [rows](Batch& batch, std::size_t row) { rows->replace(batch, row); },
-                  count_rows(options, place++));
+    add_row_stage(
+        builder, "replace", 1, options.calls,
+        [rows](Batch& batch, std::size_t row) { rows->replace(batch, row); },
+        count_rows(options, place++));
   }
   // Rows come in order: the last one of a batch is the last to arrive.
   builder.pipe("gather",

@@ -58,7 +58,7 @@ struct Traffic {
     std::atomic<std::uint64_t> done{0};
   };
   std::atomic<std::uint64_t> read{0}, made{0};  // bytes of finished batches: encoded; columns
-  std::deque<Rows> rows;  // by add_stages: whose tasks are rows
+  std::deque<Rows> rows;                        // by add_stages: whose tasks are rows
 };
 
 struct RunOptions {
