@@ -1,5 +1,6 @@
-// Any bytes as an HDF5 file that begins with references to its global heap: 8 of them, as texts and
-// as lists; then comes the header of an object whose fill value and attribute are such references.
+// Any bytes as an HDF5 file that begins with 7 references to its global heap, followed as texts and
+// as lists. Behind them it says what addresses are relative to, and that of the header of an object
+// with a fill value and attributes of any length. With checksums that matter and that do not.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace penstock;
   using namespace penstock::formats::hdf5;
-  constexpr std::size_t kReferences = 8, kAll = kReferences * kReferenceBytes;
+  constexpr std::size_t kReferences = 7, kAll = kReferences * kReferenceBytes;
   const auto bytes = std::as_bytes(std::span(data, size));
   const std::shared_ptr<const storage::Source> source = storage::source_over(bytes, "fuzz");
   const GlobalHeap heap(source, 0, 1 << 16), uncached(source, 0, 0);
@@ -24,11 +25,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   }
-  const StoredValues values(source);
-  for (const std::uint64_t base : {0, 8}) {
-    const Stored::Object object{kAll - base, base};
-    (void)values.fill(object, 1);
-    const auto found = values.attribute(object, "a", 3, 1);
+  Reader reader(bytes.subspan(std::min(size, kAll)));
+  const std::uint64_t base = reader.number(8), header = reader.number(8);
+  for (const bool checksums : {true, false}) {
+    const StoredValues values(source, checksums);
+    (void)values.fill({header, base}, 1);
+    const auto found = values.attribute({header, base}, "a", 3, 1);
     if (found && found->size() != 3) __builtin_trap();
   }
   return 0;

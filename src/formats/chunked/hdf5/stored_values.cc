@@ -65,7 +65,7 @@ std::optional<std::span<const std::byte>> elements_of(std::span<const std::byte>
 }  // namespace
 
 Result<Stored::Bytes> StoredValues::fill(const Object& dataset, std::uint64_t item_bytes) const {
-  const IndexFile file(*source_, dataset.base, true);
+  const IndexFile file(*source_, dataset.base, checksums_);
   std::optional<Result<Bytes>> found;
   bool newest = false, elsewhere = false;
   Status status = ObjectHeader(file).each(dataset.header, [&](const Message& message) {
@@ -100,7 +100,7 @@ Result<std::vector<Stored::Bytes>> StoredValues::attribute(const Object& owner,
                       "text or lists of variable length in an object that keeps its attributes "
                       "in a way that is not known here");
   if (owner.header == Dataset::kNowhere) return unknown;
-  IndexFile file(*source_, owner.base, true);
+  IndexFile file(*source_, owner.base, checksums_);
   if (!known_ || known_->first != owner.header) {
     Result<std::vector<Bytes>> messages = attribute_messages(file, owner.header);
     if (!messages) return std::move(messages).error();

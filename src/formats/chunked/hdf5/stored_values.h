@@ -17,8 +17,9 @@ namespace penstock::formats::hdf5 {
 
 class StoredValues final : public Stored {
  public:
-  explicit StoredValues(std::shared_ptr<const storage::Source> source)
-      : source_(std::move(source)) {}
+  // With `checksums` false a wrong one is no error; for fuzzing.
+  explicit StoredValues(std::shared_ptr<const storage::Source> source, bool checksums = true)
+      : source_(std::move(source)), checksums_(checksums) {}
 
   Result<Bytes> fill(const Object& dataset, std::uint64_t item_bytes) const override;
   Result<std::vector<Bytes>> attribute(const Object& owner, const std::string& name,
@@ -27,6 +28,7 @@ class StoredValues final : public Stored {
 
  private:
   std::shared_ptr<const storage::Source> source_;
+  bool checksums_;
   // The messages of the object whose attributes were asked for last, by its header's address.
   mutable std::optional<std::pair<std::uint64_t, std::vector<Bytes>>> known_;
 };
