@@ -164,6 +164,7 @@ def test_many_attributes(libver: Any, count: int, tmp_path: Path) -> None:
 
 FLIPS = """
 import sys
+from itertools import islice
 from pathlib import Path
 import penstock as ps
 from penstock import io
@@ -175,7 +176,7 @@ for number in range(first, 8 * len(good), step):
     path.write_bytes(good[:at] + bytes([good[at] ^ 1 << bit]) + good[at + 1 :])
     for name in ("text", "list", "full"):
         try:
-            for sample in ps.open(path, fields=[name]):
+            for sample in islice(ps.open(path, fields=[name]), 9):  # a bit may make more rows
                 pass
         except (ValueError, NotImplementedError, KeyError, OSError, MemoryError) as error:
             pass
