@@ -160,6 +160,10 @@ class _Slow(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128  # connections that come at once are not turned away for a second
+
+
 def tar(members: int) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as file:
@@ -171,8 +175,8 @@ def tar(members: int) -> bytes:
 
 
 def disk_bound() -> Bottleneck:
-    _Slow.body = _Slow.body or tar(48)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
+    _Slow.body = _Slow.body or tar(480)
+    server = _Server(("127.0.0.1", 0), _Slow)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         data = ps.open(f"http://127.0.0.1:{server.server_port}/data.tar")
