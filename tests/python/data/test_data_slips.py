@@ -249,7 +249,8 @@ def test_a_name_that_was_given_needs_no_look_at_the_list():
         def __getitem__(self, index):
             raise AssertionError("nobody has asked for it")
 
-    ps.from_list(Dear([PICTURE])).decode_image("data", size=(4, 4)).batch(2)
+    plan = ps.from_list(Dear([PICTURE])).decode_image("data", size=(4, 4)).batch(2)
+    assert "decode_image" in plan.explain()
 
 
 def test_means_may_be_of_any_kind_of_number():
