@@ -50,12 +50,21 @@ bool find_sections(const layout::Head& head, std::span<const std::byte> bytes,
 
 }  // namespace
 
+bool Index::begins_as_one(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= sizeof(layout::kMagic) &&
+         std::memcmp(bytes.data(), layout::kMagic, sizeof(layout::kMagic)) == 0;
+}
+
+std::uint64_t Index::length_of(std::span<const std::byte> bytes) noexcept {
+  layout::Head head;
+  if (bytes.size() < sizeof(head)) return 0;
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  return head.sidecar_bytes;
+}
+
 Result<Index> Index::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   layout::Head head;
-  if (bytes.size() < sizeof(layout::kMagic) ||
-      std::memcmp(bytes.data(), layout::kMagic, sizeof(layout::kMagic)) != 0) {
-    return damaged("it does not begin as one");
-  }
+  if (!begins_as_one(bytes)) return damaged("it does not begin as one");
   if (bytes.size() < sizeof(head)) return damaged("it was cut off");
   std::memcpy(&head, bytes.data(), sizeof(head));
   const bool sound = findings_of(head).damaged == 0;

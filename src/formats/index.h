@@ -67,6 +67,10 @@ class Index {
   // or damaged, and with unsupported if a later version wrote them.
   static Result<Index> open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
+  // Of the first bytes of what may be one: is it? How long does it say that it is?
+  static bool begins_as_one(std::span<const std::byte> bytes) noexcept;
+  static std::uint64_t length_of(std::span<const std::byte> bytes) noexcept;
+
   std::uint64_t records() const noexcept { return records_; }
   std::uint64_t parts() const noexcept { return parts_; }
   bool has_hashes() const noexcept { return !hashes_.empty(); }

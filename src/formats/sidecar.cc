@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -116,16 +119,35 @@ Status save_sidecar(const Index& index, const std::string& path) {
 
 namespace {
 
+constexpr std::size_t kFirstRead = std::size_t(1) << 20;
+
 // The sidecar that lies beside a file on a server; nothing if there is none. Servers say in several
-// ways that there is none, or that it is not for us: with a 403, or a page in its place.
+// ways that there is none, or that it is not for us: with a 403, or a page in its place. How long
+// it is they may say as they like: memory is taken if the first bytes agree.
 Result<std::optional<Index>> fetch_sidecar(const std::string& url) {
   const auto source = storage::open_source(url);
   if (!source) return std::optional<Index>();
   const auto size = std::size_t((*source)->size());
-  const auto memory = std::make_shared<std::vector<std::uint64_t>>((size + 7) / 8);  // aligned
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(*memory)).first(size);
-  if (Status status = (*source)->read(0, bytes); !status) return std::move(status).error();
-  Result<Index> index = Index::open(bytes, memory);
+  std::vector<std::byte> first(std::min(size, kFirstRead));
+  if (Status status = (*source)->read(0, first); !status) return std::move(status).error();
+  if (!Index::begins_as_one(first)) return std::optional<Index>();
+  const bool whole = size == first.size();
+  const std::size_t bytes = whole || Index::length_of(first) == size ? size : first.size();
+
+  const std::shared_ptr<std::uint64_t[]> memory(  // aligned, and of no cost until it is filled
+      new (std::nothrow) std::uint64_t[bytes / 8 + 1]);
+  if (memory == nullptr) {
+    return Error(Code::out_of_memory,
+                 "no memory for an index of " + std::to_string(bytes) + " bytes")
+        .in_file(url);
+  }
+  const std::span all(reinterpret_cast<std::byte*>(memory.get()), bytes);
+  std::ranges::copy(first, all.begin());
+  if (bytes > first.size()) {
+    Status status = (*source)->read(first.size(), all.subspan(first.size()));
+    if (!status) return std::move(status).error();
+  }
+  Result<Index> index = Index::open(all, memory);
   if (!index) return std::move(index).error().in_file(url);
   return std::optional<Index>(*std::move(index));
 }

@@ -2,6 +2,8 @@
 // same with another wrapping.
 #include <zlib.h>
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "storage/stream.h"
@@ -28,6 +30,7 @@ class Inflate final : public Stream {
       return Error(Code::out_of_memory, std::string("no memory to unpack ") + format_)
           .in_file(name());
     }
+    if (failure_) return *std::exchange(failure_, std::nullopt);
     if (finished_) return std::size_t(0);
     const auto room = uInt(std::min<std::size_t>(into.size(), std::size_t(1) << 30));
     state_.next_out = reinterpret_cast<Bytef*>(into.data());
@@ -49,11 +52,12 @@ class Inflate final : public Stream {
         ::inflateReset(&state_);
       } else if (outcome != Z_OK && outcome != Z_BUF_ERROR) {
         finished_ = true;
-        return Error(outcome == Z_MEM_ERROR ? Code::out_of_memory : Code::corrupt,
-                     std::string("cannot unpack ") + format_ +
-                         " from here on: " + (state_.msg != nullptr ? state_.msg : "damaged data"))
-            .in_file(name())
-            .at_offset(std::int64_t(consumed_ - state_.avail_in));
+        failure_ = Error(outcome == Z_MEM_ERROR ? Code::out_of_memory : Code::corrupt,
+                         std::string("cannot unpack ") + format_ + " from here on: " +
+                             (state_.msg != nullptr ? state_.msg : "damaged data"))
+                       .in_file(name())
+                       .at_offset(std::int64_t(consumed_ - state_.avail_in));
+        if (state_.avail_out == room) return *std::exchange(failure_, std::nullopt);
       }
     }
     return std::size_t(room - state_.avail_out);
@@ -85,6 +89,7 @@ class Inflate final : public Stream {
   std::uint64_t consumed_ = 0;
   bool ready_ = false;
   bool finished_ = false;
+  std::optional<Error> failure_;  // behind what was unpacked before it, which is given first
   bool between_members_ = false;
 };
 

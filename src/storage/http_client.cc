@@ -148,8 +148,9 @@ class HttpClient::Worker {
     while (const CURLMsg* message = curl_.multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
       CURL* easy = message->easy_handle;
-      const CURLcode code = message->data.result;
+      const CURLcode result = message->data.result;  // gone with the handle
       TransferPtr transfer = release(easy);
+      const CURLcode code = transfer->broken_off ? CURLE_OK : result;
       std::erase(active_, easy);
       const Clock::time_point now = Clock::now();
       transfer->once = transfer->once || hosts_.is_down(transfer->host, now);

@@ -7,6 +7,7 @@
 
 #include "storage/http.h"
 #include "storage/http_client.h"
+#include "storage/wait.h"
 
 namespace penstock::storage {
 namespace {
@@ -25,9 +26,9 @@ struct Chunk {
     const std::lock_guard lock(mutex);
     return answer.has_value();
   }
-  const Result<HttpAnswer>& wait() {
+  const Result<HttpAnswer>& wait(std::atomic<bool>& abandoned) {
     std::unique_lock lock(mutex);
-    ready.wait(lock, [&] { return answer.has_value(); });
+    wait_unless_stopped(ready, lock, abandoned, [&] { return answer.has_value(); });
     return *answer;
   }
 };
@@ -39,6 +40,9 @@ class ReadAhead final : public HttpStream {
       : url_(std::move(url)), client_(std::move(client)) {
     ask(kChunk);
   }
+  ~ReadAhead() override { *abandoned_ = true; }
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
 
   const std::string& name() const noexcept override { return url_; }
   std::optional<std::uint64_t> size() const noexcept override { return size_; }
@@ -54,7 +58,7 @@ class ReadAhead final : public HttpStream {
     most_ = std::max(most_, most);
     if (size_) {
       ask_ahead();
-    } else if (chunks_.front()->is_there()) {
+    } else if (!chunks_.empty() && chunks_.front()->is_there()) {
       (void)learn();  // a failure is told to the reader
     }
     return chunks_.size();
@@ -64,19 +68,19 @@ class ReadAhead final : public HttpStream {
 
   Result<std::size_t> read(std::span<std::byte> into) override {
     if (failure_) return *failure_;
-    if (Status status = learn(); !status) return fail(std::move(status).error());
+    if (Status status = learn(); !status) return std::move(status).error();
     if (position_ >= *size_) return std::size_t(0);
-    const Result<HttpAnswer>& answer = chunks_.front()->wait();
-    if (!answer) return fail(answer.error());
-    if (answer->size != *size_) {
+    if (Status status = wait_for_front(); !status) return std::move(status).error();
+    const HttpAnswer& answer = **chunks_.front()->answer;
+    if (answer.size != *size_) {
       return fail(
           Error(Code::io, "the file has another size than when it was opened").in_file(url_));
     }
     const auto from = std::size_t(position_ - front_);
-    const std::size_t count = std::min(into.size(), answer->count - from);
+    const std::size_t count = std::min(into.size(), answer.count - from);
     std::memcpy(into.data(), chunks_.front()->bytes.data() + from, count);
     position_ += count;
-    if (from + count == answer->count) drop_front();
+    if (from + count == answer.count) drop_front();
     return count;
   }
 
@@ -84,8 +88,7 @@ class ReadAhead final : public HttpStream {
     if (Status status = learn(); !status) return status;
     position_ += std::min(count, *size_ - position_);
     if (position_ >= asked_) {  // nothing that is under way is of use
-      chunks_.clear();
-      front_ = asked_ = position_;
+      abandon();
       ask_ahead();
     }
     while (!chunks_.empty() && front_ + kChunk <= position_) drop_front();
@@ -96,12 +99,33 @@ class ReadAhead final : public HttpStream {
   // Size and version, which the first answer tells.
   Status learn() {
     if (size_) return {};
-    const Result<HttpAnswer>& answer = chunks_.front()->wait();
-    if (!answer) return answer.error();
-    size_ = answer->size;
-    version_ = answer->version;
+    if (Status status = wait_for_front(); !status) return status;
+    const HttpAnswer& answer = **chunks_.front()->answer;
+    size_ = answer.size;
+    version_ = answer.version;
     ask_ahead();
     return {};
+  }
+
+  // Until the chunk at the position is there. If a pipeline that is being stopped broke it off, it
+  // can be asked for again.
+  Status wait_for_front() {
+    if (failure_) return *failure_;
+    if (chunks_.empty()) ask(kChunk);
+    const Result<HttpAnswer>& answer = chunks_.front()->wait(*abandoned_);
+    if (answer) return {};
+    const Error error = answer.error();
+    if (!*abandoned_) return fail(error);
+    abandon();
+    return error;
+  }
+
+  // What is under way.
+  void abandon() {
+    *abandoned_ = true;
+    abandoned_ = std::make_shared<std::atomic<bool>>(false);
+    chunks_.clear();
+    front_ = asked_ = position_;
   }
 
   void drop_front() {
@@ -120,11 +144,12 @@ class ReadAhead final : public HttpStream {
   void ask(std::size_t bytes) {
     const auto chunk = std::make_shared<Chunk>();
     chunk->bytes.resize(bytes);
-    client_->start({url_, asked_, chunk->bytes, version_}, [chunk](Result<HttpAnswer> answer) {
-      const std::lock_guard lock(chunk->mutex);
-      chunk->answer = std::move(answer);
-      chunk->ready.notify_one();
-    });
+    client_->start({url_, asked_, chunk->bytes, version_, abandoned_},
+                   [chunk](Result<HttpAnswer> answer) {
+                     const std::lock_guard lock(chunk->mutex);
+                     chunk->answer = std::move(answer);
+                     chunk->ready.notify_one();
+                   });
     chunks_.push_back(chunk);
     asked_ += kChunk;
   }
@@ -139,6 +164,7 @@ class ReadAhead final : public HttpStream {
   std::optional<std::uint64_t> size_;
   std::string version_;
   std::deque<ChunkPtr> chunks_;
+  std::shared_ptr<std::atomic<bool>> abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t front_ = 0;     // where the first chunk begins
   std::uint64_t asked_ = 0;     // where the next one will
   std::uint64_t position_ = 0;  // of the reader

@@ -37,6 +37,7 @@ bool may_pass(CURLcode code) noexcept {
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_OUT_OF_MEMORY:
     case CURLE_WRITE_ERROR:
+    case CURLE_TOO_MANY_REDIRECTS:
       return false;
     default:
       return true;
@@ -70,7 +71,7 @@ void HttpTransfer::take_header(std::string_view line) {
 std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
   auto* transfer = static_cast<HttpTransfer*>(self);
   const std::size_t bytes = size * count;
-  if (transfer->first != transfer->request.offset) return bytes;  // an error page, or all of it
+  if (transfer->first != transfer->request.offset) return transfer->pass_over(bytes) ? bytes : 0;
   if (bytes > transfer->request.into.size() - transfer->received) {
     transfer->too_much = true;
     return 0;
@@ -78,6 +79,19 @@ std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t coun
   std::memcpy(transfer->request.into.data() + transfer->received, data, bytes);
   transfer->received += bytes;
   return bytes;
+}
+
+// A short page is passed over, so that the connection can be used again; a whole file that comes in
+// the place of a range, or a page that takes long, is broken off: the headers say what has to be
+// known.
+bool HttpTransfer::pass_over(std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t(64) << 10;
+  constexpr std::chrono::seconds kLongest{1};
+  const auto now = std::chrono::steady_clock::now();
+  if (passed_over == 0) passing = now;
+  passed_over += bytes;
+  broken_off = passed_over > kMost || now - passing > kLongest;
+  return !broken_off;
 }
 
 namespace {
@@ -101,7 +115,8 @@ std::string escaped(const std::string& url) {
 
 void HttpTransfer::begin(const Curl& curl, CURL* easy) {
   received = 0;
-  too_much = false;
+  passed_over = 0;
+  too_much = broken_off = false;
   first.reset(), size.reset();
   etag.clear(), date.clear();
   ++tries;

@@ -23,7 +23,10 @@ struct HttpTransfer {
   // Of the try under way.
   std::size_t received = 0;
   bool too_much = false;
-  std::optional<std::uint64_t> first, size;  // from Content-Range
+  std::size_t passed_over = 0;  // bytes of another body than the range: of an error page, or a file
+  std::chrono::steady_clock::time_point passing;  // since when
+  bool broken_off = false;                        // such a body, which is not waited for
+  std::optional<std::uint64_t> first, size;       // from Content-Range
   std::string etag, date;
 
   bool abandoned() const noexcept { return request.abandoned && *request.abandoned; }
@@ -34,6 +37,7 @@ struct HttpTransfer {
 
  private:
   void take_header(std::string_view line);
+  bool pass_over(std::size_t bytes);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 };

@@ -19,9 +19,19 @@ inline constexpr std::chrono::milliseconds kLookAgain{50};  // whether it was ab
 template <class Over>
 void wait_unless_stopped(std::condition_variable& changed, std::unique_lock<std::mutex>& hold,
                          std::atomic<bool>& abandoned, const Over& over) {
-  while (!changed.wait_for(hold, kLookAgain, over)) {
+  do {
     if (engine::task_is_stopping()) abandoned = true;
-  }
+  } while (!changed.wait_for(hold, kLookAgain, over));
+}
+
+// The same where others see to it, who may be in no hurry. False: the pipeline is being stopped.
+template <class Over>
+bool wait_or_stop(std::condition_variable& changed, std::unique_lock<std::mutex>& hold,
+                  const Over& over) {
+  do {
+    if (engine::task_is_stopping()) return over();
+  } while (!changed.wait_for(hold, kLookAgain, over));
+  return true;
 }
 
 }  // namespace penstock::storage

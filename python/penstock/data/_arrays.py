@@ -3,6 +3,7 @@ rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,10 +66,17 @@ def open_source(source: OpenArrays) -> _core.Leaf:
 
 
 def open_npz(source: OpenFiles) -> tuple[Leaf, tuple[Step, ...], _core.Leaf]:
-    """As above, for the arrays of a .npz file, which are all loaded."""
-    opened, others = rows_of(
-        load_npz(source.names[0], source.fields or None), source.window, source.stride
-    )
+    """As above, for the arrays of a .npz file, which are all loaded. Members that are no arrays are
+    passed over."""
+    (name,) = source.names
+    members = load_npz(name, source.fields or None)
+    arrays = {key: one for key, one in members.items() if isinstance(one, np.ndarray)}
+    for key in source.fields or members:
+        if key not in arrays and (source.fields or not arrays):
+            raise PlanError(
+                f"open: member '{key}' of {name} is no array: penstock.io.load_npz reads it"
+            )
+    opened, others = rows_of(arrays, source.window, source.stride)
     return Leaf(source), (ViewRows(others),) if others else (), opened
 
 
@@ -110,13 +118,20 @@ def checked_window(window: int | None, stride: int | None) -> tuple[int | None, 
 
 
 def viewer(step: ViewRows) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Makes NumPy's values of the bytes of rows."""
+    """Makes NumPy's values of the bytes of rows. What is missing stays None."""
     known = [(name, dtype_of(descr), shape) for name, descr, shape in step.fields]
 
     def view(sample: dict[str, Any]) -> dict[str, Any]:
         for name, dtype, shape in known:
-            if name in sample:
-                row: np.ndarray[Any, Any] = np.ndarray(shape, dtype, sample[name])
+            if sample.get(name) is not None:
+                data = sample[name]
+                if -1 in shape:  # as many as there are
+                    item = dtype.itemsize * math.prod(extent for extent in shape if extent != -1)
+                    count = len(data) // item if item else 0
+                    extents = tuple(count if extent == -1 else extent for extent in shape)
+                else:
+                    extents = shape
+                row: np.ndarray[Any, Any] = np.ndarray(extents, dtype, data)
                 sample[name] = row.astype(dtype.newbyteorder("="))
         return sample
 

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock import _core, io
 from penstock._npy import Rows, load_npy
 from penstock._tfrecord import first_specs, warn_of_untyped
@@ -16,6 +18,7 @@ from penstock.data._plan import (
     Decode,
     Items,
     Leaf,
+    Map,
     OpenFiles,
     ParseExample,
     PlanError,
@@ -176,14 +179,37 @@ def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
         dtype = array.dtype
         if array.ndim == 0:
             raise ValueError(f"{names[0]} is a single value, which has no rows")
-        numbers = dtype.isnative and dtype.kind in "biuf" and dtype.itemsize <= 8
-        if not numbers or array.ndim - (not window) > 8:  # dimensions of a row
+        if not _is_native(dtype) or array.ndim - (not window) > 8:  # dimensions of a row
             return Leaf(Items(Rows(names[0], window, stride)))
         return Leaf(OpenFiles(names, "npy", (), False, window=window, stride=stride))
     if window:
         raise PlanError("open: several .npy files are a sample each; windows are for one file")
     files = OpenFiles(names, "files", ("image",), False)
-    return Leaf(files, (Rename((("image", "data"),)), Decode((("data", "npy"),))))
+    native = _looks_native(_core.expand(list(names))[0])
+    decode = Decode((("data", "npy"),)) if native else Map(_with_array)
+    return Leaf(files, (Rename((("image", "data"),)), decode))
+
+
+def _is_native(dtype: np.dtype[Any]) -> bool:
+    """Do batches have it?"""
+    return dtype.isnative and dtype.kind in "biuf" and dtype.itemsize <= 8
+
+
+def _looks_native(name: str) -> bool:
+    """Of a file beside others; if it cannot be read, that is for the loop to say."""
+    if is_url(name):
+        return True
+    try:
+        array = load_npy(name, mmap=True)
+    except (OSError, ValueError, NotImplementedError):
+        return True
+    return _is_native(array.dtype) and array.ndim <= 8
+
+
+def _with_array(sample: dict[str, Any]) -> dict[str, Any]:
+    """What the native step does, for types that only NumPy has."""
+    array = load_npy(sample["data"])
+    return {**sample, "data": array.astype(array.dtype.newbyteorder("="))}
 
 
 def _specs(names: tuple[str, ...], fields: _Fields, max_member: int) -> list[tuple[str, str]]:

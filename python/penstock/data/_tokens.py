@@ -27,7 +27,13 @@ def open_tokens(
     documents: Any,
     pad: int,
 ) -> tuple[Leaf, tuple[WidenTokens]]:
-    dtype = np.dtype(dtype).name
+    given = np.dtype(dtype)
+    if not given.isnative:
+        raise PlanError(
+            f"open: token files are read in this machine's byte order, not as {given.str!r}: write "
+            f"them anew with tokens.astype({given.name!r}).tofile(...)"
+        )
+    dtype = given.name
     if dtype not in _DTYPES:
         raise PlanError(f"open: tokens are {', '.join(_DTYPES)}, not {dtype}")
     if window is None:

@@ -1,5 +1,7 @@
 #include "formats/chunked/cache.h"
 
+#include "storage/wait.h"
+
 namespace penstock::formats::chunked {
 namespace {
 
@@ -32,7 +34,10 @@ Result<Chunk> ChunkCache::get(std::size_t array, std::uint64_t chunk) const {
       (void)load(next, hold);  // a failure is told to those who ask for that chunk
       continue;
     }
-    loaded_one_.wait(hold, [&] { return entry->outcome.has_value(); });
+    const auto there = [&] { return entry->outcome.has_value(); };
+    if (!storage::wait_or_stop(loaded_one_, hold, there)) {
+      return Error(Code::closed, "reading was stopped");
+    }
     // Who was at it was stopped, which is nothing to those who were not.
     if (!*entry->outcome && entry->outcome->error().code() == Code::closed) continue;
     return *entry->outcome;

@@ -37,7 +37,10 @@ Result<Header> read_header(const storage::Source& source) {
 
 Result<Tensor> Array::tensor() const {
   if (!header.dtype) {
-    return Error(Code::unsupported, "a .npy array of dtype '" + header.descr + "' is no tensor");
+    return Error(Code::unsupported,
+                 "a .npy array of dtype '" + header.descr +
+                     "' is not decoded natively: keep the bytes and give them to "
+                     "penstock.io.load_npy in a map");
   }
   const Dims shape{std::span<const std::int64_t>(header.shape)};
   const auto bytes = std::size_t(*header.data_bytes());

@@ -85,6 +85,16 @@ TEST(Gunzip, says_that_it_was_cut_or_damaged) {
   EXPECT_TRUE(failure.has_value());
 }
 
+TEST(Gunzip, gives_what_was_unpacked_before_the_damage) {
+  const std::string bytes = noise(1000);
+  std::string packed = gzip(bytes);
+  packed.back() = char(~packed.back());  // the length, behind all of it
+  std::optional<Error> failure;
+  EXPECT_EQ(drain(*gunzip(over(packed)), &failure), bytes);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->code(), Code::corrupt);
+}
+
 TEST(Unzstd, unpacks_frames) {
   const std::string bytes = noise(1 << 20);
   const std::string packed = zstd(bytes.substr(0, 300000)) + zstd("") + zstd(bytes.substr(300000));

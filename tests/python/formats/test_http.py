@@ -5,9 +5,11 @@ import io as pyio
 import os
 import shutil
 import tarfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import penstock as ps
 import pytest
 from patience import wait_until
 from penstock import io
-from servers import NGINX, Crowd, Proxy, nginx
+from servers import NGINX, Crowd, Proxy, nginx, serving
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (nginx-light)")
 
@@ -155,6 +157,116 @@ def test_a_sidecar_on_the_server_is_used(url: str, root: Path, tmp_path: Path) -
     assert len(ps.open(f"{url}/5.tar")) == 100
     assert not (tmp_path / "penstock").exists()
     (root / "5.tar.psidx").unlink()
+
+
+def test_a_page_in_the_place_of_a_sidecar_is_none(url: str, root: Path) -> None:
+    page = root / "4.tar.psidx"
+    page.write_text("<!doctype html><title>the app</title>")
+    try:
+        assert len(ps.open(f"{url}/4.tar")) == 100
+    finally:
+        page.unlink()
+
+
+def test_a_sidecar_that_claims_a_size_takes_no_memory(url: str, root: Path) -> None:
+    assert len(ps.open(root / "3.tar")) == 100
+    sidecar = root / "3.tar.psidx"
+    try:
+        os.truncate(sidecar, 2**43)  # a hole
+        with pytest.raises(ValueError, match="another length than it says"):
+            ps.open(f"{url}/3.tar")
+        os.truncate(sidecar, 2**24)
+        with pytest.raises(ValueError, match="another length than it says"):
+            ps.open(f"{url}/3.tar")
+    finally:
+        sidecar.unlink()
+
+
+def test_a_long_sidecar_comes_in_two_parts(
+    url: str, tmp_path_factory: pytest.TempPathFactory, root: Path
+) -> None:
+    path = root / "many.tfrecord"
+    with io.TFRecordWriter(path) as writer:
+        for i in range(150_000):
+            writer.write(b"%d" % i)
+    assert len(io.TFRecords(path)) == 150_000
+    sidecar = root / "many.tfrecord.psidx"
+    assert sidecar.stat().st_size > 1 << 20
+    os.utime(path, (1, 1))
+    records = io.TFRecords(f"{url}/many.tfrecord")
+    assert records[[149_999, 3]] == [b"149999", b"3"]
+    path.unlink()
+    sidecar.unlink()
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_server_without_ranges_is_refused_at_once(chunked: bool) -> None:
+    sent = 0
+
+    class Whole(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            nonlocal sent
+            self.send_response(200)
+            self.send_header(*(("Transfer-Encoding", "chunked") if chunked else LENGTH))
+            self.end_headers()
+            block = bytes(1 << 20)
+            with contextlib.suppress(OSError):
+                for _ in range(1000):
+                    self.wfile.write(b"100000\r\n" + block + b"\r\n" if chunked else block)
+                    sent += len(block)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with serving(Whole) as port, pytest.raises(NotImplementedError, match="does not do ranges"):
+        io.read_range(f"http://127.0.0.1:{port}/x", 0, 10)
+    assert sent < 100 << 20
+
+
+LENGTH = ("Content-Length", str(1000 << 20))
+
+
+def test_a_page_that_does_not_end_is_not_waited_for() -> None:
+    over = threading.Event()
+
+    class Trickle(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(404)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not over.wait(0.1):
+                    self.wfile.write(b"no")
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with serving(Trickle) as port:
+        try:
+            with pytest.raises(FileNotFoundError, match="no such file"):
+                io.read_range(f"http://127.0.0.1:{port}/x", 0, 10)
+        finally:
+            over.set()
+
+
+def test_redirects_in_a_circle_are_followed_once() -> None:
+    requests = 0
+
+    class Circle(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            nonlocal requests
+            requests += 1
+            self.send_response(302)
+            self.send_header("Location", self.path)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with serving(Circle) as port, pytest.raises(OSError, match="redirect"):
+        io.read_range(f"http://127.0.0.1:{port}/x", 0, 10)
+    assert requests == 6
 
 
 @pytest.mark.parametrize("name", ["{0..5}.tar", "large.tar"])

@@ -2,8 +2,10 @@
 
 import gc
 import logging
+import tarfile
 import threading
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -26,18 +28,30 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     for name in ("id", "x"):
         group.create_array(name, shape=(1024,), chunks=(64,), dtype="i8")[...] = np.arange(1024)
     np.save(root / "a.npy", np.arange(3000).reshape(1000, 3))
+    with tarfile.open(root / "packed.tar.gz", "w:gz", compresslevel=1) as tar:
+        for i in range(30):  # 3 MB: three chunks of the stream
+            member = tarfile.TarInfo(f"{i:02}.bin")
+            member.size = 100_000
+            tar.addfile(member, BytesIO(np.random.default_rng(i).bytes(member.size)))
     with nginx(root, tmp_path_factory.mktemp("nginx")) as port:
         yield port
 
 
 class Switch:
-    """A fault that is there while `on`; with `stalled` no answer comes at all meanwhile."""
+    """A fault that is there while `on`; with `stalled` no answer comes at all meanwhile.
+
+    The first `spare` requests are answered all the same.
+    """
 
     def __init__(self) -> None:
         self.on, self.stalled = False, False
+        self.spare = 0
         self.over = threading.Event()
 
     def __call__(self, number: int) -> str | None:
+        if self.on and self.spare > 0:
+            self.spare -= 1
+            return None
         if self.on and self.stalled:
             self.over.wait(50)
         return "503" if self.on else None
@@ -169,17 +183,40 @@ def test_stopping_a_loader_does_not_wait_for_requests(
     assert "abandoned" not in caplog.text
 
 
-def test_a_loader_that_is_stopped_takes_nothing_from_others(proxy: Proxy, switch: Switch) -> None:
+@pytest.mark.parametrize("stalled", [False, True])
+def test_stopping_a_loader_does_not_wait_for_a_stream(
+    proxy: Proxy, switch: Switch, stalled: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    ds = ps.open(f"http://127.0.0.1:{proxy.port}/packed.tar.gz")
+    switch.on, switch.stalled, switch.spare = True, stalled, 1
+    before = proxy.requests
+    with caplog.at_level(logging.WARNING):
+        batches = iter(ds.batch(4).loader(threads=1))
+        assert next(batches)["__key__"] == ["00", "01", "02", "03"]
+        assert wait_until(lambda: proxy.requests > before + 1)  # the second chunk is asked for
+        del batches
+        gc.collect()
+    assert "abandoned" not in caplog.text
+
+
+@pytest.mark.parametrize("leaves_first", ["reader", "waiting"])
+def test_a_loader_that_is_stopped_takes_nothing_from_others(
+    proxy: Proxy, switch: Switch, leaves_first: str, caplog: pytest.LogCaptureFixture
+) -> None:
     ds = ps.open(f"http://127.0.0.1:{proxy.port}/a.zarr", fields=["id"])
     assert ds[0]["id"] == 0
     switch.on = switch.stalled = True
     before = proxy.requests
-    one = iter(ds.batch(32).loader(threads=1))
-    other = iter(ds.batch(32).loader(threads=1))
-    assert next(one)["id"][0] == next(other)["id"][0] == 0
-    assert wait_until(lambda: proxy.requests > before)  # by one of them; the other waits for it
+    loops = {"reader": iter(ds.batch(32).loader(threads=1))}
+    assert next(loops["reader"])["id"][0] == 0
+    assert wait_until(lambda: proxy.requests > before)
+    loops["waiting"] = iter(ds.batch(32).loader(threads=1))  # for what the other reads
+    assert next(loops["waiting"])["id"][0] == 0
     switch.on = False
-    del one
-    gc.collect()
+    with caplog.at_level(logging.WARNING):
+        del loops[leaves_first]
+        gc.collect()
+    assert "abandoned" not in caplog.text
     switch.over.set()
+    (other,) = loops.values()
     assert [next(other)["id"][0] for _ in range(4)] == [32, 64, 96, 128]

@@ -273,6 +273,25 @@ def test_several_files_are_a_sample_each(tmp_path: Path) -> None:
     assert "2.npy" in str(loader.errors()[0])
 
 
+def test_several_files_of_which_the_first_is_damaged(tmp_path: Path) -> None:
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", np.full(2, i))
+    (tmp_path / "0.npy").write_bytes(b"rubbish")
+    loader = ps.open(tmp_path / "*.npy").batch(3).loader(on_error="skip")
+    assert [batch["data"].tolist() for batch in loader] == [[[1, 1], [2, 2]]]
+
+
+def test_members_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.arange(4))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("README.txt", b"hi")
+    ds = ps.open(tmp_path / "a.npz")
+    assert ds.fields == ["x"]
+    assert ds[3]["x"] == 3
+    with pytest.raises(ps.PlanError, match=r"'README\.txt' of .*a\.npz is no array"):
+        ps.open(tmp_path / "a.npz", fields=["README.txt"])
+
+
 def test_arrays_of_an_archive_are_fields(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.arange(12).reshape(4, 3), y=np.arange(4))
     ds = ps.open(tmp_path / "a.npz")
@@ -292,6 +311,20 @@ OTHERS: dict[str, Any] = {
     "nothing": np.zeros((4, 0), "U3"),
     "many dimensions": filled("f4", (4, *[1] * 11)),
 }
+
+
+@pytest.mark.parametrize("array", OTHERS.values(), ids=OTHERS)
+def test_several_files_of_every_type(array: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "0.npy", array)
+    np.save(tmp_path / "1.npy", array[::-1])
+    ds = ps.open(tmp_path / "*.npy")
+    for sample, wanted in zip(ds, (array, array[::-1]), strict=True):
+        assert sample["data"].dtype == array.dtype.newbyteorder("=")
+        assert np.array_equal(sample["data"], wanted)
+    (batch,) = pickle.loads(pickle.dumps(ds)).batch(2).loader()
+    assert all(
+        np.array_equal(one, array[::step]) for one, step in zip(batch["data"], (1, -1), strict=True)
+    )
 
 
 @pytest.mark.parametrize("how", ["npz", "npz of windows", "arrays", "npy"])

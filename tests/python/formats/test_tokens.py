@@ -121,6 +121,8 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         ps.open(path, format="tokens")
     with pytest.raises(ps.PlanError, match="tokens are uint16"):
         ps.open(path, format="tokens", window=4, dtype="float32")
+    with pytest.raises(ps.PlanError, match=r"not as '>u2'.*astype\('uint16'\)"):
+        ps.open(path, format="tokens", window=4, dtype=">u2")
     with pytest.raises(ps.PlanError, match="stride"):
         ps.open(path, format="tokens", window=4, stride=0)
     with pytest.raises(ps.PlanError, match="window= is for arrays and tokens"):
