@@ -127,8 +127,9 @@ def parse_example(record: Any, fields: Fields | None = None) -> dict[str, Any]:
 def encode_example(sample: Mapping[str, Any]) -> bytes:
     """A serialized tf.train.Example of these features.
 
-    bytes, str and NumPy's texts become a bytes_list, integers and bools an int64_list, floats a
-    float_list, which is float32. Lists and arrays of these become lists, row by row.
+    bytes, views of them, str and NumPy's texts become a bytes_list, integers and bools an
+    int64_list, floats a float_list, which is float32. Lists and arrays of these become lists, row
+    by row.
 
     >>> parse_example(encode_example({"text": "words", "ids": [1, 2, 3]}))
     {'ids': array([1, 2, 3]), 'text': <memory at 0x...>}
@@ -141,7 +142,10 @@ def _feature(name: str, value: Any) -> Any:
         return [value.encode()]
     if isinstance(value, bytes | bytearray | memoryview):
         return [value]
-    if isinstance(value, list | tuple) and value and isinstance(value[0], str | bytes | bytearray):
+    kinds = _kinds(value) if isinstance(value, list | tuple) else set()
+    if any(issubclass(kind, _TEXTS) for kind in kinds):
+        if not all(isinstance(one, _TEXTS) for one in value):
+            raise TypeError(f"'{name}' is a list of text or bytes with other values among them")
         return [one.encode() if isinstance(one, str) else one for one in value]
     try:
         array = np.asarray(value).reshape(-1)
@@ -153,11 +157,27 @@ def _feature(name: str, value: Any) -> Any:
         raise ValueError(f"'{name}' is an empty list, which has no type; give an empty array")
     if array.dtype.kind == "u" and array.size and int(array.max()) >= 1 << 63:
         raise ValueError(f"'{name}' has {array.max()}, which is more than an int64 holds")
+    whole = all(issubclass(kind, int) for kind in kinds or {type(value)})
+    if whole and array.dtype.kind not in "biu":  # NumPy makes floats or objects of them
+        most = max(array.astype(object).tolist(), key=abs)
+        raise ValueError(f"'{name}' has {int(most)}, which is more than an int64 holds")
     if array.dtype.kind in "biu":
         return np.ascontiguousarray(array, np.int64)
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, np.float32)
     raise TypeError(f"'{name}' is neither bytes, text, integers nor floats: {array.dtype}")
+
+
+_TEXTS = (str, bytes, bytearray, memoryview)
+
+
+def _kinds(values: Sequence[Any]) -> set[type]:
+    """The types of what is in a list, and in the lists in it."""
+    kinds: set[type] = set(map(type, values))
+    if kinds & {list, tuple}:
+        nested = [one for one in values if isinstance(one, list | tuple)]
+        kinds = (kinds - {list, tuple}).union(*map(_kinds, nested))
+    return kinds
 
 
 class TFRecordWriter:

@@ -73,7 +73,7 @@ def convert(
         renumber: Labels of a folder may have gaps; who reads it numbers them anew.
         threads: Parts at a time; None: one for each core.
         on_error: "skip" leaves out samples that cannot be read.
-        verify: Reads back what was written and compares it with the source.
+        verify: Reads back what was written and compares each value with the source's.
         overwrite: What is there is replaced, if it is what a conversion writes; without it only an
             interrupted run goes on.
         progress: A bar on standard error, if that is a terminal.

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock import io
 from penstock.convert._journal import write_whole
+from penstock.convert._same import same
 from penstock.convert._tree_writers import TreeWriter
 from penstock.convert._values import stays_below
 from penstock.convert._writers import Batches, Samples, Writer, differs
@@ -68,17 +69,20 @@ class ArrayWriter(Writer):
         pieces: dict[str, list[Any]] = {name: [] for name in self.kinds}
         for batch in batches():
             for name, value in batch.items():
-                pieces[name].append(self._rows_of(name, value))
+                pieces[name].append(self._array_of(name, value))
         return {
             name: np.ascontiguousarray(np.concatenate(found)) if found else np.zeros(0)
             for name, found in pieces.items()
         }
 
-    def _rows_of(self, name: str, value: Any) -> Any:
+    def _array_of(self, name: str, value: Any) -> Any:
         if name not in self.kinds:
             raise ValueError(f"'{name}' is in some samples only: choose fields (--fields)")
         dtype, shape = self.kinds[name]
-        rows = np.asarray(value, dtype if name in self._numbers else None)
+        try:
+            rows = np.asarray(value, dtype if name in self._numbers else None)
+        except ValueError:
+            raise ValueError(f"'{name}' has rows of several shapes, and an array has one") from None
         if rows.dtype != dtype or rows.shape[1:] != shape:
             raise ValueError(
                 f"'{name}' is {dtype} {list(shape)} in the first sample, and {rows.dtype} "
@@ -86,14 +90,28 @@ class ArrayWriter(Writer):
             )
         return rows
 
-    def whole(self, part: int, arrays: dict[str, Any]) -> int:
-        """How many rows; arrays have no holes."""
-        expected = min(self.rows, self.samples - part * self.rows)
-        found = len(next(iter(arrays.values())))
-        if found != expected:
-            missing = expected - found
+    def need_whole(self, part: int, found: int) -> None:
+        """Are these all rows of it? Arrays have no holes."""
+        rows = self.rows_of(part)
+        missing = rows.stop - rows.start - found
+        if missing:
             raise ValueError(_holes(f"{missing} sample{'s' * (missing > 1)} could not be read"))
-        return expected
+
+    def rows_of(self, part: int) -> slice:
+        return slice(part * self.rows, min(self.samples, (part + 1) * self.rows))
+
+    def compare(self, part: int, batches: Batches, got: Mapping[str, Any]) -> None:
+        """The rows of a part, field by field, with those that were read back."""
+        begin = 0
+        for batch in batches():
+            end = begin + len(next(iter(batch.values())))
+            for name in {**batch, **got}:
+                there = name in batch and name in got
+                if not there or not same(np.asarray(batch[name]), got[name][begin:end]):
+                    first = part * self.rows + begin
+                    raise differs(self.target, f"'{name}' in the rows from {first} on")
+            begin = end
+        self.need_whole(part, begin)
 
 
 class NpyWriter(ArrayWriter):
@@ -129,7 +147,7 @@ class NpyWriter(ArrayWriter):
 
     def write(self, part: int, samples: Samples, batches: Batches) -> int:
         arrays = self.part_of(batches)
-        self.whole(part, arrays)
+        self.need_whole(part, len(next(iter(arrays.values()))))
         (array,) = arrays.values()
         # Not through a map: a full disk would be a signal, not an error.
         with open(self._partial, "r+b") as file:
@@ -155,11 +173,10 @@ class NpyWriter(ArrayWriter):
             os.unlink(self._partial)
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
-        (expected,) = self.part_of(batches).values()
-        first = part * self.rows
-        got = io.load_npy(self.target, mmap=True)[first : first + self.rows]
-        if got.tobytes() != expected.tobytes():
-            raise differs(self.target, f"rows from {first} on")
+        got = io.load_npy(self.target, mmap=True)
+        if len(got) != self.samples:
+            raise differs(self.target, "the number of rows")
+        self.compare(part, batches, {name: got[self.rows_of(part)] for name in self.kinds})
 
 
 class ZarrWriter(TreeWriter, ArrayWriter):
@@ -174,9 +191,23 @@ class ZarrWriter(TreeWriter, ArrayWriter):
         self, target: str, samples: int, rows: int | None, first: Mapping[str, Any]
     ) -> None:
         super().__init__(target, samples, rows, first)
-        bad = [name for name in self.kinds if not stays_below(name)]
+        bad = [
+            name for name in self.kinds if not stays_below(name) or "zarr.json" in name.split("/")
+        ]
         if bad:
             raise ValueError(f"the field {bad[0]!r} cannot be the name of an array: rename it")
+        for group in self._groups():
+            if group in self.kinds:
+                inside = next(name for name in self.kinds if name.startswith(f"{group}/"))
+                raise ValueError(
+                    f"the field '{inside}' would lie in '{group}', which is an array, too: choose "
+                    "one of them (--fields)"
+                )
+
+    def _groups(self) -> list[str]:
+        """Where fields lie: "a" and "a/b" for "a/b/x". The store itself is the last one."""
+        found = {name[:i] for name in self.kinds for i, mark in enumerate(name) if mark == "/"}
+        return [*sorted(found), ""]
 
     def foreign(self) -> str | None:
         marks = ("zarr.json", ".zgroup", ".zarray")
@@ -185,7 +216,7 @@ class ZarrWriter(TreeWriter, ArrayWriter):
 
     def write(self, part: int, samples: Samples, batches: Batches) -> int:
         arrays = self.part_of(batches)
-        self.whole(part, arrays)
+        self.need_whole(part, len(next(iter(arrays.values()))))
         size = 0
         for name, array in arrays.items():
             dtype, shape = self.kinds[name]
@@ -228,22 +259,21 @@ class ZarrWriter(TreeWriter, ArrayWriter):
             }
             path = os.path.join(self.place, name, "zarr.json")
             write_whole(path, json.dumps(about, indent=1).encode())
-        group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
-        write_whole(os.path.join(self.place, "zarr.json"), json.dumps(group).encode())
+        group = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}).encode()
+        for path in self._groups():
+            write_whole(os.path.join(self.place, path, "zarr.json"), group)
         super().finish()
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
         import penstock as ps
 
-        expected = self.part_of(batches)
-        first = part * self.rows
-        count = self.whole(part, expected)
-        opened = ps.open(self.target, format="zarr", fields=list(self.kinds))
-        some = opened.skip(first).take(count)
-        (got,) = some.shard(0, 1).batch(count, ends="short").loader(threads=1)
-        for name, array in expected.items():
-            if np.asarray(got[name]).tobytes() != array.tobytes():
-                raise differs(self.target, f"'{name}', rows from {first} on")
+        opened = ps.open(self.target, format="zarr")  # as anybody would, with all it has
+        if set(opened.fields) != set(self.kinds) or len(opened) != self.samples:
+            raise differs(self.target, f"what is found in it ({', '.join(opened.fields)})")
+        rows = self.rows_of(part)
+        some = opened.skip(rows.start).take(rows.stop - rows.start)
+        (got,) = some.shard(0, 1).batch(len(some), ends="short").loader(threads=1)
+        self.compare(part, batches, {name: np.asarray(got[name]) for name in self.kinds})
 
 
 def first_of(source: Source, on_error: Literal["raise", "skip"]) -> dict[str, Any]:

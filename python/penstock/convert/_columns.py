@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock._printable import printable
+from penstock.convert._same import widens
 from penstock.convert._values import is_bytes
-from penstock.data._plan import DecodeImage, OpenTables, TableValues, leaves
+from penstock.data._plan import DecodeImage, OpenTables, ParseExample, TableValues, leaves
 
 if TYPE_CHECKING:
     from penstock.convert._source import Source
@@ -22,41 +23,46 @@ def schema_of(source: Source) -> Any:
 
     kinds = _declared(source)
     missing = [name for name in source.fields if name not in kinds]
-    for sample in source.readable() if missing else ():
+    for position, sample in source.readable() if missing else ():
         for name in missing:
             if sample.get(name) is not None:
-                kinds[name] = _column(name, [sample[name]], name in source.ragged, None).type
+                column = _column(name, [sample[name]], position, name in source.ragged, None)
+                kinds[name] = column.type
         missing = [name for name in missing if name not in kinds or "null" in str(kinds[name])]
         if not missing:
             break
     return pa.schema([(name, kinds.get(name, pa.string())) for name in source.fields])
 
 
-def table_of(rows: list[dict[str, Any]], ragged: Collection[str], schema: Any) -> Any:
-    """A pyarrow.Table of samples. Fields in `ragged` are lists, even if these happen to have one
-    length here."""
+def table_of(rows: list[dict[str, Any]], first: int, ragged: Collection[str], schema: Any) -> Any:
+    """A pyarrow.Table of samples from number `first` on. Fields in `ragged` are lists, even if
+    these happen to have one length here."""
     import pyarrow as pa
 
     unknown = [name for row in rows for name in row if name not in schema.names]
     if unknown:
         raise ValueError(f"'{unknown[0]}' is in some samples only, and was not in the index")
-    columns = [
-        _column(field.name, [row.get(field.name) for row in rows], field.name in ragged, field.type)
-        for field in schema
-    ]
+    columns = []
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        values = [row.get(name) for row in rows]
+        columns.append(_column(name, values, first, name in ragged, kind))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _declared(source: Source) -> dict[str, Any]:
     """What a table says of the columns whose values may not tell: text and bytes, which may be
-    null, and Python's lists, which may be empty."""
+    null, and Python's lists, which may be empty. Examples have lists, too."""
     import pyarrow as pa
 
     from penstock.data._arrow import ArrowReader, ParquetReader
 
-    leaf = leaves(source.ds._node)[0].source
-    if not isinstance(leaf, OpenTables):
-        return {}
+    first = leaves(source.ds._node)[0]
+    if not isinstance(first.source, OpenTables):
+        specs = [
+            spec for step in first.steps if isinstance(step, ParseExample) for spec in step.fields
+        ]
+        return {name: _list_of(kind) for name, kind in specs if _list_of(kind) is not None}
+    leaf = first.source
     reader = ParquetReader if leaf.format == "parquet" else ArrowReader
     table = reader(leaf.names[0], False).schema.empty_table()
     while any(pa.types.is_struct(kind) for kind in table.schema.types):
@@ -79,27 +85,75 @@ def _declared(source: Source) -> dict[str, Any]:
     return found
 
 
-def _column(name: str, values: list[Any], ragged: bool, kind: Any | None) -> Any:
+def _list_of(spec: str) -> Any | None:
+    """The type of features that are Python's lists; None: they are none."""
     import pyarrow as pa
 
+    word = spec.partition("[")[0]
+    kind = {"bytes": pa.binary(), "int64": pa.int64(), "float": pa.float32()}.get(word)
+    if spec == "bytes[]":
+        return pa.list_(kind)
+    return pa.list_(pa.list_(kind)) if spec == f"{word}[][]" else None
+
+
+def _column(name: str, values: list[Any], first: int, ragged: bool, kind: Any | None) -> Any:
+    """`first` is the number of the first sample."""
+    import pyarrow as pa
+
+    values = [_pythons(value) if isinstance(value, np.generic) else value for value in values]
     known = [value for value in values if value is not None]
     if not known:
         return pa.array(values, kind or pa.string())
+    if isinstance(known[0], np.ndarray):
+        return _arrays(name, values, first, ragged, kind)
     try:
-        if is_bytes(known[0]):
-            made = pa.array([None if v is None else memoryview(v) for v in values], pa.binary())
-        elif isinstance(known[0], np.ndarray):
-            made = _arrays(name, values, ragged)
-        else:
-            made = pa.array(values, kind or _map_of(known))
-        return made if kind is None or made.type == kind else made.cast(kind)
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"'{name}' is '{printable(error.object)}', which is not UTF-8, and texts in Parquet "
-            "are: rename the file, or choose fields (--fields)"
-        ) from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise TypeError(f"'{name}' cannot become a column: {error}") from None
+        return _plain(values, kind)
+    except _errors() as error:
+        for i, value in enumerate(values):  # which one is it?
+            try:
+                _plain([value], kind)
+            except _errors() as own:
+                raise _refused(f"sample {first + i}: '{name}'", value, own) from None
+        raise _refused(f"'{name}'", known[0], error) from None
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    import pyarrow as pa
+
+    return pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError
+
+
+def _refused(what: str, value: Any, error: Exception) -> Exception:
+    if isinstance(error, UnicodeEncodeError):
+        return ValueError(
+            f"{what} is '{printable(error.object)}', which is not UTF-8, and texts in Parquet are: "
+            "rename the file, or choose fields (--fields)"
+        )
+    if type(value) is int:
+        return ValueError(
+            f"{what} is {value}, and whole numbers of samples become int64, which does not hold "
+            "it: choose other fields (--fields), or keep it as text (a member .txt)"
+        )
+    return TypeError(f"{what} cannot become a column: {error}; choose other fields (--fields)")
+
+
+def _pythons(number: np.generic) -> Any:
+    """Loaders give some of Python's numbers as NumPy's: these are Python's again."""
+    return number.item() if number.dtype.kind in "biuf" else number
+
+
+def _plain(values: list[Any], kind: Any | None) -> Any:
+    """Python's values as a column."""
+    import pyarrow as pa
+
+    known = [value for value in values if value is not None]
+    if known and is_bytes(known[0]):
+        made = pa.array([None if v is None else memoryview(v) for v in values], pa.binary())
+    elif known and type(known[0]) is int:
+        made = pa.array(values, kind or pa.int64())
+    else:
+        made = pa.array(values, kind or _map_of(known))
+    return made if kind is None or made.type == kind else made.cast(kind)
 
 
 def _map_of(values: list[Any]) -> Any | None:
@@ -114,26 +168,63 @@ def _map_of(values: list[Any]) -> Any | None:
     return pa.map_(pa.array([key for key, _ in pairs]).type, pa.array([it for _, it in pairs]).type)
 
 
-def _arrays(name: str, values: list[Any], ragged: bool) -> Any:
-    """One shape for all: lists of a fixed size. Ragged: lists of these."""
+def _arrays(name: str, values: list[Any], first: int, ragged: bool, kind: Any | None) -> Any:
+    """One shape for all: lists of a fixed size. Ragged: lists of these. Types are those of the
+    column, or such as it holds without a change."""
     import pyarrow as pa
 
-    if any(value is None for value in values):
-        raise TypeError(f"'{name}' is missing in some samples, and is an array in others")
-    shapes = {value.shape[1:] if ragged else value.shape for value in values}
-    if len(shapes) != 1:
-        raise TypeError(f"'{name}' has arrays of several shapes, which a column cannot hold")
-    (shape,) = shapes
+    inner = kind
+    while inner is not None and hasattr(inner, "value_type"):
+        inner = inner.value_type
+    shape, dtypes, flat = None, {}, []
+    for i, value in enumerate(values, first):
+        if not isinstance(value, np.ndarray):
+            there = "missing" if value is None else f"a {type(value).__name__}"
+            raise TypeError(
+                f"sample {i}: '{name}' is {there} in some samples, and an array in others"
+            )
+        extents = value.shape[1:] if ragged else value.shape
+        if shape not in (None, extents):
+            raise TypeError(
+                f"sample {i}: '{name}' has the shape {list(extents)}, and {list(shape or ())} in "
+                "others: a column has arrays of one shape"
+            )
+        if value.dtype not in dtypes:
+            dtypes[value.dtype] = _dtype_in(f"sample {i}: '{name}'", value.dtype, inner)
+        shape = extents
+        flat.append(value.reshape(-1).astype(dtypes[value.dtype], copy=False))
+    column = pa.array(np.concatenate(flat))
+    for extent in reversed(shape or ()):
+        column = pa.FixedSizeListArray.from_arrays(column, extent)
+    if ragged:
+        offsets = np.cumsum([0, *(len(value) for value in values)], dtype=np.int32)
+        column = pa.ListArray.from_arrays(offsets, column)
+    if kind is not None and column.type != kind:
+        raise TypeError(
+            f"samples from {first} on: '{name}' is {column.type}, and {kind} in others: a column "
+            "has one type and shape"
+        )
+    return column
+
+
+def _dtype_in(what: str, dtype: np.dtype[Any], kind: Any | None) -> np.dtype[Any]:
+    """As what such numbers go into a column of this type: nothing is lost."""
+    import pyarrow as pa
+
+    native = dtype.newbyteorder("=")
     try:
-        column = pa.array(np.concatenate([value.reshape(-1) for value in values]))
+        own = pa.from_numpy_dtype(native)
     except pa.ArrowNotImplementedError:
         raise TypeError(
-            f"'{name}' has numbers of type {values[0].dtype}, which Parquet does not know: choose "
-            "other fields (--fields), or write .npy"
+            f"{what} has numbers of type {dtype}, which Parquet does not know: choose other fields "
+            "(--fields), or write .npy"
         ) from None
-    for extent in reversed(shape):
-        column = pa.FixedSizeListArray.from_arrays(column, extent)
-    if not ragged:
+    if kind is None or own == kind:
+        return native
+    column: np.dtype[Any] = pa.array([], kind).to_numpy(zero_copy_only=False).dtype
+    if column.kind in "iuf" and widens(native, column):
         return column
-    offsets = np.cumsum([0, *(len(value) for value in values)], dtype=np.int32)
-    return pa.ListArray.from_arrays(offsets, column)
+    raise TypeError(
+        f"{what} is {dtype}, and {column} in the first sample: a column has one type, which would "
+        "change values. Give all samples one type, or write .tar, where each keeps its own"
+    )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock.convert._columns import schema_of, table_of
+from penstock.convert._same import same
+from penstock.convert._table_values import values_of
 from penstock.convert._values import size_of
 from penstock.convert._writers import Batches, Samples, ShardWriter, differs
 
@@ -27,30 +29,42 @@ class ParquetWriter(ShardWriter):
         import pyarrow.parquet as parquet
 
         with parquet.ParquetWriter(path, self._schema, write_page_checksum=True) as writer:
-            for rows in self._groups(samples):
-                writer.write_table(table_of(rows, self._ragged, self._schema))
+            for first, rows in self._groups(samples):
+                writer.write_table(table_of(rows, first, self._ragged, self._schema))
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
         import pyarrow.parquet as parquet
 
-        with parquet.ParquetFile(self.path(part)) as file:
+        path = self.path(part)
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            names = file.schema_arrow.names
             groups = 0
-            for groups, rows in enumerate(self._groups(samples), 1):
-                table = table_of(rows, self._ragged, file.schema_arrow)
-                if not file.read_row_group(groups - 1).equals(table):
-                    raise differs(self.path(part), f"row group {groups - 1}")
+            for groups, (first, rows) in enumerate(self._groups(samples), 1):
+                if groups > file.num_row_groups:
+                    break
+                table = file.read_row_group(groups - 1)
+                if table.num_rows != len(rows):
+                    raise differs(path, f"the number of rows in group {groups - 1}")
+                if not all(name in names for row in rows for name in row):
+                    raise differs(path, "the fields")
+                for name in names:
+                    for i, got in enumerate(values_of(table.column(name))):
+                        if not same(rows[i].get(name), got):
+                            raise differs(path, f"'{name}' of sample {first + i}")
             if groups != file.num_row_groups:
-                raise differs(self.path(part), "the number of row groups")
+                raise differs(path, "the number of row groups")
 
-    def _groups(self, samples: Samples) -> Iterator[list[dict[str, Any]]]:
-        """Groups of rows, of about 64 MB at most."""
+    def _groups(self, samples: Samples) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """(number of the first, samples) of groups of rows, of about 64 MB at most."""
         rows: list[dict[str, Any]] = []
-        size = 0
-        for _, sample in samples:
+        first = size = 0
+        for position, sample in samples:
+            if not rows:
+                first = position
             rows.append(sample)
             size += sum(size_of(value) for value in sample.values())
             if len(rows) == self.groups or size > 64_000_000:
-                yield rows
+                yield first, rows
                 rows, size = [], 0
         if rows:
-            yield rows
+            yield first, rows

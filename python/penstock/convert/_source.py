@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import penstock as ps
 from penstock import _core, io
 from penstock.data._files import format_of
-from penstock.data._plan import ParseExample, TableRows, leaves
+from penstock.data._plan import ParseExample, TableRows, ViewRows, leaves
 from penstock.inspection import files_of
 
 Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -34,6 +35,8 @@ class Source:
     """Fields whose arrays differ in length from sample to sample."""
     raw: ps.Dataset
     """The same, with members of tars as they are."""
+    records: bool = False
+    """Is its one field, `data`, whole records of TFRecord files? These are copied as they are."""
 
     @property
     def by_path(self) -> bool:
@@ -45,12 +48,12 @@ class Source:
         """May samples lack fields that others have?"""
         return self.format == "tar"
 
-    def readable(self) -> Iterator[dict[str, Any]]:
-        """Samples from the first one on, without those that are damaged: they come up when it is
-        their turn."""
+    def readable(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(number, sample) from the first one on, without those that are damaged: they come up when
+        it is their turn."""
         for i in range(len(self.ds)):
             try:
-                yield self.ds[i]
+                yield i, self.ds[i]
             except (OSError, ValueError, TypeError, KeyError, IndexError, NotImplementedError):
                 continue
 
@@ -79,14 +82,19 @@ def open_source(
         source = [source]
     given = [os.fspath(name) for name in source]
     wanted: Any = dict(fields) if isinstance(fields, Mapping) else list(fields) if fields else None
-    ds = ps.open(given, fields=wanted, **options)
+    format = options.get("format") or (format_of(tuple(given)) if given else "")
+    records = format == to == "tfrecord" and wanted is None and image_size is None
+    ds = ps.open(given, fields={"data": "raw"} if records else wanted, **options)
+    known = _features(ds) if wanted is None and not records else {}
+    record = max(known, key=len, default="") + "_"  # no feature that is read has this name
+    if known and not ds.sequential:
+        ds = ps.open(given, fields={**known, record: "raw"}, **options)
     if ds.sequential:
         raise ValueError(
             "a compressed source is read from front to back and cannot be cut into parts: unpack it"
         )
     if len(ds) == 0:
         raise ValueError(f"there is no sample in {', '.join(given)}: nothing to convert")
-    format = options.get("format") or format_of(tuple(given))
     if image_size is not None:
         ds = ds.decode_image(size=image_size)
     name = _NAMED_BY.get(format)
@@ -94,8 +102,12 @@ def open_source(
         ds = ds.select(*(field for field in ds.fields if field != name))
     if shuffle is not None:
         ds = ds.shuffle(seed=shuffle)
-    values = ds.map(_values) if format == "tar" and to != "tar" else ds
-    return Source(values, _core.expand(given), format, list(ds.fields), _ragged(ds), ds)
+    values, names = ds, [name for name in ds.fields if name != record or not known]
+    if format == "tar" and to != "tar":
+        values = ds.map(_values)
+    elif known:
+        values = ds.map(partial(_all_features, known, record))
+    return Source(values, _core.expand(given), format, names, _ragged(ds), ds, records)
 
 
 def stamp_of(names: Sequence[str]) -> str:
@@ -107,6 +119,27 @@ def stamp_of(names: Sequence[str]) -> str:
             words = f"{os.path.basename(path)}\0{status.st_size}\0{status.st_mtime_ns}\0"
             digest.update(os.fsencode(words))
     return digest.hexdigest()
+
+
+def _features(ds: ps.Dataset) -> dict[str, str]:
+    """What the first record has, and as what; nothing if it is no Example."""
+    steps = [step for leaf in leaves(ds._node) for step in leaf.steps]
+    return {
+        name: kind for step in steps if isinstance(step, ParseExample) for name, kind in step.fields
+    }
+
+
+def _all_features(known: Mapping[str, str], record: str, sample: dict[str, Any]) -> dict[str, Any]:
+    """The sample without its record, which must have no features but these."""
+    for name, kind in _core.infer_example(sample.pop(record))[0]:
+        if name not in known:
+            found = {**known, name: kind if kind.endswith("]") else f"{kind}[]"}
+            fields = ",".join(f"{one}={as_what}" for one, as_what in found.items())
+            raise ValueError(
+                f"the record has the feature '{name}', and the first one has no value of it: say "
+                f"what is to be read (--fields {fields})"
+            )
+    return sample
 
 
 def _values(sample: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +172,8 @@ def _ragged(ds: ps.Dataset) -> frozenset[str]:
     for step in (*(step for leaf in leaves(ds._node) for step in leaf.steps), *ds._steps):
         if isinstance(step, TableRows):
             found |= {name for name, _, _, shape in step.fields if -1 in shape}
+        elif isinstance(step, ViewRows):
+            found |= {name for name, _, shape in step.fields if -1 in shape}
         elif isinstance(step, ParseExample):
             found |= {name for name, kind in step.fields if "[]" in kind}
     return frozenset(found)

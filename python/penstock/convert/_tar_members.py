@@ -1,8 +1,9 @@
-"""What becomes of a sample in a tar: its key, its members, their headers."""
+"""What becomes of a sample in a tar: its key, its members and what is in them, their headers."""
 
 from __future__ import annotations
 
 import io as memory
+import json
 import os
 import struct
 from collections.abc import Mapping
@@ -10,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock import io
+from penstock.convert._same import same
 from penstock.convert._values import is_bytes, is_integer, is_numpy
 
 
 class Members:
-    """Names and bytes of members. Nothing is lost on the way: what would not be read back as it is
-    written is refused."""
+    """Names of members. Nothing is lost on the way: what would not be read back as it is written is
+    refused."""
 
     def __init__(self, by_path: bool = False, root: str = "", image: str = "") -> None:
         """`by_path`: a sample's key is its path below `root`, or its name if that is no folder.
@@ -26,14 +29,21 @@ class Members:
         self._image = image or "image"
 
     def of(self, position: int, sample: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """(key, bytes by field). label becomes cls; other integers end in .cls, texts in .txt,
-        arrays in .npy: what decode() knows."""
+        """(key, values by member). label becomes cls; other integers end in .cls, texts in .txt,
+        arrays in .npy, lists and maps in .json: what decode() knows. The name goes by the type
+        alone, so that it is the same in all samples."""
         members: dict[str, Any] = {}
         origin: dict[str, str] = {}
         for name, value in sample.items():
             if name == "__key__" or (self._by_path and name == "path") or value is None:
                 continue
-            field, data = self._member(name, value)
+            try:
+                field = self._member(name, value)
+            except TypeError as error:
+                raise TypeError(
+                    f"sample {position}: {error}, which a tar cannot hold: choose other fields "
+                    "(--fields), or write .parquet"
+                ) from None
             if field in origin:
                 raise ValueError(
                     f"sample {position}: the fields {origin[field]!r} and {name!r} would both be "
@@ -45,7 +55,7 @@ class Members:
                     f"{field!r}: names in tars have small letters and no '/'. Rename it, or choose "
                     "fields (--fields)"
                 )
-            members[field], origin[field] = data, name
+            members[field], origin[field] = value, name
         if not members:
             raise ValueError(
                 f"sample {position} has no value in any field ({', '.join(sample)}), and a tar "
@@ -53,25 +63,21 @@ class Members:
             )
         return self._key(position, sample), members
 
-    def _member(self, name: str, value: Any) -> tuple[str, Any]:
+    def _member(self, name: str, value: Any) -> str:
         if is_bytes(value):
-            return self._image if name == "image" else name, value
+            return self._image if name == "image" else name
         if isinstance(value, str):
-            return _ending(name, "txt"), value.encode()
+            return _ending(name, "txt")
         if is_integer(value):
-            return "cls" if name == "label" else _ending(name, "cls"), b"%d" % int(value)
-        if is_numpy(value) or isinstance(value, float | list):
-            file = memory.BytesIO()
-            try:
-                array = np.asarray(value)
-            except ValueError:
-                raise TypeError(
-                    f"'{name}' is a list of lists of different lengths, which a tar cannot hold: "
-                    "choose fields (--fields)"
-                ) from None
-            np.save(file, array, allow_pickle=False)
-            return _ending(name, "npy"), file.getvalue()
-        raise TypeError(f"'{name}' is a {type(value).__name__}, which a tar cannot hold")
+            return "cls" if name == "label" else _ending(name, "cls")
+        if isinstance(value, float) or (is_numpy(value) and not value.dtype.hasobject):
+            return _ending(name, "npy")
+        if isinstance(value, list | dict):
+            odd = _not_in_json(value)
+            if odd is not None:
+                raise TypeError(f"'{name}' is a {type(value).__name__} with {odd} in it")
+            return _ending(name, "json")
+        raise TypeError(f"'{name}' is a {type(value).__name__}")
 
     def _key(self, position: int, sample: Mapping[str, Any]) -> str:
         """The sample's own key, its path, or its number. Its last part holds no dot: tars cut names
@@ -95,6 +101,45 @@ class Members:
             )
         base = base.replace(".", "_")
         return f"{folder}/{base}" if folder else base
+
+
+def member_of(value: Any) -> Any:
+    """The bytes of a member."""
+    if is_bytes(value):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if is_integer(value):
+        return b"%d" % int(value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=lambda array: array.tolist()).encode()
+    file = memory.BytesIO()
+    np.save(file, np.asarray(value), allow_pickle=False)
+    return file.getvalue()
+
+
+def holds(field: str, data: bytes, value: Any) -> bool:
+    """Does a member have this value, as decode() would read it?"""
+    if is_bytes(value):
+        return same(value, data)
+    read: dict[str, Any] = {"cls": int, "txt": bytes.decode, "npy": io.load_npy, "json": json.loads}
+    try:
+        return same(value, read[field.rsplit(".", 1)[-1]](data))
+    except (ValueError, NotImplementedError):  # it is nothing of that kind
+        return False
+
+
+def _not_in_json(value: Any) -> str | None:
+    """What of a value JSON does not keep as it is, in words."""
+    if value is None or isinstance(value, str | int | float):
+        return None
+    if isinstance(value, list | tuple):
+        return next((odd for one in value if (odd := _not_in_json(one)) is not None), None)
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return _not_in_json(list(value.values()))
+    if is_numpy(value) and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
+        return None
+    return "bytes" if is_bytes(value) else type(value).__name__
 
 
 def tar_header(name: str, size: int) -> bytes:

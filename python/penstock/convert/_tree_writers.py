@@ -133,3 +133,17 @@ class FolderWriter(TreeWriter):
             with open(os.path.join(self.target, name), "rb") as file:
                 if file.read() != bytes(data):
                     raise differs(self.target, name)
+            label, folder = label_of(sample), os.path.dirname(name)
+            if isinstance(label, int):
+                got: int | str = int(folder) if self.renumber else self._numbers[folder]
+            else:
+                got = folder
+            if got != ("" if label is None else label):
+                raise differs(self.target, f"the label of {name}")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Labels as they are read: the place of a sub-folder among all."""
+        with os.scandir(self.target) as entries:
+            found = sorted((one.name for one in entries if one.is_dir()), key=os.fsencode)
+        return {name: i for i, name in enumerate(found)}

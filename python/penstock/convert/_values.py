@@ -1,4 +1,4 @@
-"""What becomes of values: as features, as files; and what several formats ask of them."""
+"""What becomes of values as files of images, and what several formats ask of values."""
 
 from __future__ import annotations
 
@@ -44,21 +44,6 @@ def image_ending(data: Any) -> str | None:
     except (ValueError, NotImplementedError):
         return None
     return {"jpeg": "jpg", "tiff": "tif", "pnm": "ppm"}.get(kind, kind)
-
-
-def features(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """For a tf.train.Example, which has bytes, int64 and float32."""
-    found = {}
-    for name, value in sample.items():
-        if value is None:
-            continue
-        if is_numpy(value) and value.dtype.kind == "f" and value.dtype.itemsize > 4:
-            raise TypeError(
-                f"'{name}' is {value.dtype}, which an Example cannot hold: read it as float32 first"
-            )
-        # A path need not be UTF-8, and the texts of an Example are bytes.
-        found[name] = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
-    return found
 
 
 def label_of(sample: Mapping[str, Any]) -> int | str | None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock import io
+from penstock.convert._examples import encoded, other_than
 from penstock.convert._safety import in_the_way
-from penstock.convert._tar_members import Members, tar_header
-from penstock.convert._values import features, image_ending
+from penstock.convert._tar_members import Members, holds, member_of, tar_header
+from penstock.convert._values import image_ending
 
 if TYPE_CHECKING:
     from penstock.convert._source import Source
@@ -173,7 +174,7 @@ class TarWriter(ShardWriter):
     def learn(self, source: Source) -> None:
         image = ""
         if "image" in source.fields:
-            for sample in source.readable():  # until it is known what the first image is
+            for _, sample in source.readable():  # until it is known what the first image is
                 value = sample.get("image")
                 if value is not None:
                     image = image_ending(value) or ""
@@ -183,22 +184,28 @@ class TarWriter(ShardWriter):
     def write_file(self, path: str, samples: Samples) -> None:
         with open(path, "wb") as file:
             for key, members in self._named(samples):
-                for field, data in members.items():
+                for field, value in members.items():
+                    data = member_of(value)
                     file.write(tar_header(f"{key}.{field}", len(data)))
                     file.write(data)
                     file.write(bytes(-len(data) % 512))
             file.write(bytes(1024))
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
-        written = io.iter_tar(self.path(part))
+        path = self.path(part)
+        written = io.iter_tar(path)
         for key, members in self._named(samples):
-            expected = {"__key__": key, **{name: bytes(data) for name, data in members.items()}}
-            if next(written, None) != expected:
-                raise differs(self.path(part), key)
-        _no_more(written, self.path(part))
+            got = next(written, None)
+            if got is None or got.pop("__key__") != key or got.keys() != members.keys():
+                raise differs(path, key)
+            for field, value in members.items():
+                if not holds(field, got[field], value):
+                    raise differs(path, f"'{field}' of {key}")
+        _no_more(written, path)
 
     def _named(self, samples: Samples) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(key, members). A key that was there before has the number behind it: a.jpg, a.png."""
+        """(key, values by member). A key that was there before has the number behind it: a.jpg,
+        a.png."""
         seen: set[str] = set()
         for position, sample in samples:
             key, members = self._members.of(position, sample)
@@ -209,19 +216,30 @@ class TarWriter(ShardWriter):
 
 
 class TFRecordWriter(ShardWriter):
+    """Records of a TFRecord file are copied; all else becomes Examples."""
+
     format = "tfrecord"
+    _records = False
+
+    def learn(self, source: Source) -> None:
+        self._records = source.records
 
     def write_file(self, path: str, samples: Samples) -> None:
         with io.TFRecordWriter(path) as writer:
-            for _, sample in samples:
-                writer.write(io.encode_example(features(sample)))
+            for position, sample in samples:
+                writer.write(sample["data"] if self._records else encoded(position, sample))
 
     def check(self, part: int, samples: Samples, batches: Batches) -> None:
-        written = io.iter_tfrecord(self.path(part))
+        path = self.path(part)
+        written = io.iter_tfrecord(path)
         for position, sample in samples:
-            if next(written, None) != io.encode_example(features(sample)):
-                raise differs(self.path(part), f"sample {position}")
-        _no_more(written, self.path(part))
+            record = next(written, None)
+            if record is None or (self._records and record != sample["data"]):
+                raise differs(path, f"sample {position}")
+            other = None if self._records else other_than(sample, record)
+            if other is not None:
+                raise differs(path, f"{other} of sample {position}")
+        _no_more(written, path)
 
 
 def format_to_write(target: str, to: str | None) -> str:
