@@ -31,14 +31,17 @@ using formats::table::Imported;
 using formats::table::ImportedPtr;
 using formats::table::Kind;
 
-// What an exception says of a group of rows. The system's refusals have a number, damage has none.
+// What an exception says of a group of rows. The system's refusals have a number, damage has none;
+// a TypeError is of values that do not fit what the user asked for.
 Error error_of_reading(const nb::python_error& error) {
   const nb::handle exception = error.value();
   std::string words = nb::cast<std::string>(nb::str(exception));
   if (words.empty()) words = nb::cast<std::string>(nb::str(error.type()));
   const bool system = PyErr_GivenExceptionMatches(exception.ptr(), PyExc_OSError) != 0 &&
                       !nb::getattr(exception, "errno", nb::none()).is_none();
-  return Error(system ? Code::io : Code::corrupt, std::move(words));
+  const bool slip = PyErr_GivenExceptionMatches(exception.ptr(), PyExc_TypeError) != 0;
+  const Code code = system ? Code::io : slip ? Code::invalid_argument : Code::corrupt;
+  return Error(code, std::move(words));
 }
 
 // load(group) gives two capsules, of a schema and of an array. Called on native workers: once for

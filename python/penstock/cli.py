@@ -269,10 +269,13 @@ def _add_inspect(commands: Any) -> None:
         found = inspection.inspect(options.source, options.format, options.samples)
         if options.json:
             _print_json(inspection.as_dict(found))
-            return 0
-        width = shutil.get_terminal_size().columns
-        _print(inspection.words(found, colours=sys.stdout.isatty(), width=width))
-        return 0
+        else:
+            width = shutil.get_terminal_size().columns
+            _print(inspection.words(found, colours=sys.stdout.isatty(), width=width))
+        damaged = [one for one in found.unread if not one.null]
+        for one in damaged[:1]:
+            _complain(f"penstock inspect: sample {one.sample} cannot be read: {one.why}")
+        return 1 if damaged else 0
 
     words = "what is inside a dataset: fields, shapes, types, counts, sizes"
     example = "penstock inspect train.parquet --samples 3"

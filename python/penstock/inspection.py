@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections.abc import Sequence
@@ -13,23 +12,28 @@ import numpy as np
 
 import penstock as ps
 from penstock import _core, io
+from penstock._array_info import dtype_of
+from penstock._picture import picture
 from penstock._printable import printable
 from penstock.data._checks import checked_whole
 from penstock.data._files import format_of
+from penstock.data._plan import ArrayRows, OpenTables, TableRows, TableValues, ViewRows
+from penstock.data._plan import leaves as leaves_of
+from penstock.data._tables import described
 
-__all__ = ["Field", "Inspection", "as_dict", "inspect", "words"]
+__all__ = ["Field", "Inspection", "Unread", "as_dict", "inspect", "words"]
 
-_SHADES = " .:-=+*#%@"
-_ROWS, _COLUMNS = 12, 36
+_LOOK = 16  # samples, for one that says what the fields are
 
 
 @dataclass(frozen=True)
 class Field:
-    """What the first sample has under a name."""
+    """What the first sample that can be read has under a name."""
 
     name: str
     kind: str
-    """"bytes", "text", "int", "array", ...; "unknown": later samples have it, this one has not."""
+    """"bytes", "text", "int", "array", ...; "unknown": later samples have it, this one has not;
+    "unread": no sample that was looked at can be read."""
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
     bytes: int | None = None
@@ -38,6 +42,16 @@ class Field:
     """"jpeg 400x300", if it is one."""
     unreadable: str | None = None
     """Why the samples do not have it; the kind is "unreadable" then."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A sample that was looked at and cannot be read."""
+
+    sample: int
+    why: str
+    null: bool
+    """Nothing is damaged: there is a null where a number is needed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,9 @@ class Inspection:
     notes: list[str] = field(default_factory=list)
     """How arrays in chunks are packed."""
     first: list[dict[str, Any]] = field(default_factory=list)
-    """The first samples, if they were asked for."""
+    """The first samples, if they were asked for: those that can be read."""
+    unread: list[Unread] = field(default_factory=list)
+    """And those that cannot."""
 
 
 def inspect(
@@ -79,17 +95,15 @@ def inspect(
     format = format or format_of(tuple(names))
     ds, others = _opened(names, format)
     count = None if ds.sequential else len(ds)
-    if count is None:
-        found = list(itertools.islice(ds, wanted))
-    else:
-        found = [ds[i] for i in range(min(wanted, count))]
+    found, unread = _looked_at(ds, wanted, count)
     leaves = [] if ds.sequential else ds._leaves()
     paths = _core.expand(names)
-    fields = [_field(name, value) for name, value in found[0].items()] if found else []
+    first: dict[str, Any] = next(iter(found.values()), {})
+    fields = [_field(name, value) for name, value in first.items()]
     if not ds.sequential:
-        fields += [
-            Field(name, "unknown") for name in ds.fields if not found or name not in found[0]
-        ]
+        declared = {} if found else _declared(ds)
+        kind = "unread" if unread and not found else "unknown"
+        fields += [declared.get(name, Field(name, kind)) for name in ds.fields if name not in first]
     return Inspection(
         names,
         format,
@@ -101,8 +115,48 @@ def inspect(
         else sum(os.path.getsize(one) for path in paths for one in files_of(path)),
         leaves[0].mean_bytes if leaves and count else None,
         [f"{name}: {note or codecs}" for leaf in leaves for name, codecs, note in leaf.notes],
-        found[:samples],
+        [sample for i, sample in found.items() if i < samples],
+        unread,
     )
+
+
+def _looked_at(ds: Any, wanted: int, count: int | None) -> tuple[dict[int, Any], list[Unread]]:
+    """The first samples by number, and why others of them cannot be read. If none can, the first
+    of the next few that can."""
+    found: dict[int, Any] = {}
+    unread: list[Unread] = []
+    stream = iter(ds) if count is None else None
+    for i in range(max(wanted, _LOOK) if count is None else min(max(wanted, _LOOK), count)):
+        if i >= wanted and found:
+            break
+        try:
+            found[i] = ds[i] if stream is None else next(stream)
+        except StopIteration:
+            break
+        except (ValueError, OSError, NotImplementedError) as error:
+            if i < wanted:
+                unread.append(Unread(i, str(error), "' is null here" in str(error)))
+            if stream is not None:  # nobody knows what comes after it
+                break
+    return found, unread
+
+
+def _declared(ds: Any) -> dict[str, Field]:
+    """What a dataset says of its fields where no sample does."""
+    (leaf,) = leaves_of(ds._node)
+    known: dict[str, Field] = {}
+    if isinstance(leaf.source, OpenTables):
+        for name, kind, _, _ in described(leaf.source):
+            known[name] = Field(name, kind)
+    for step in ds._steps:
+        if isinstance(step, TableValues):
+            known |= {name: Field(name, "list") for name in step.names}
+        elif isinstance(step, ArrayRows | TableRows | ViewRows):
+            for name, *_, dtype, shape in step.fields:
+                extents = tuple(shape)
+                kind = "array" if extents else "number"
+                known[name] = Field(name, kind, str(np.dtype(dtype_of(dtype))), extents)
+    return known
 
 
 def _opened(names: list[str], format: str) -> tuple[Any, list[Field]]:
@@ -129,6 +183,7 @@ def _opened(names: list[str], format: str) -> tuple[Any, list[Field]]:
 def as_dict(found: Inspection) -> dict[str, Any]:
     """For machines to read: without the samples' values."""
     about = asdict(replace(found, first=[]))
+    about["unread"] = [asdict(one) for one in found.unread]
     about["first"] = [{name: _brief(value) for name, value in one.items()} for one in found.first]
     return about
 
@@ -144,12 +199,19 @@ def words(found: Inspection, colours: bool = False, width: int = 80) -> str:
     for one in found.fields:
         lines.append(f"  {one.name:<{longest}}  {_describe(one)}")
     lines += [f"  packed: {note}" for note in found.notes]
-    for i, sample in enumerate(found.first):
+    bad = {one.sample: one.why for one in found.unread}
+    good = iter(found.first)
+    for i in range(max([len(found.first) + len(bad), *(number + 1 for number in bad)])):
+        if i in bad:
+            lines.append(f"sample {i} cannot be read: {bad[i]}")
+            continue
+        if (sample := next(good, None)) is None:
+            break
         lines.append(f"sample {i}")
         for name, value in sample.items():
-            picture = _picture(value, colours)
+            shown = picture(value, colours)
             lines.append(f"  {name:<{longest}}  {_brief(value)}"[: max(width, 20)])
-            lines += [f"    {row}" for row in picture]
+            lines += [f"    {row}" for row in shown]
     return "\n".join(lines)
 
 
@@ -168,10 +230,13 @@ def _describe(one: Field) -> str:
     if one.unreadable is not None:
         return f"cannot be read: {one.unreadable}"
     if one.dtype is not None:
-        return f"{one.dtype} {list(one.shape) if one.shape else 'number'}"
+        shape = ["any" if extent < 0 else extent for extent in one.shape or ()]
+        return f"{one.dtype} [{', '.join(map(str, shape))}]" if shape else f"{one.dtype} number"
     size = "" if one.bytes is None else f", {_size(one.bytes)} in the first sample"
     if one.kind == "unknown":
         return "not in the first sample"
+    if one.kind == "unread":
+        return "not known"
     return one.kind + ("" if one.image is None else f", {one.image}") + size
 
 
@@ -195,46 +260,6 @@ def _brief(value: Any) -> str:
     if isinstance(value, str) and not value.isprintable() and printable(value) != value:
         shown = re.sub(r"\\udc([89a-f][0-9a-f])", r"\\x\1", shown)  # as names are shown elsewhere
     return shown if len(shown) <= 200 else shown[:200] + "..."
-
-
-def _picture(value: Any, colours: bool) -> list[str]:
-    """An image in characters: two pixels in one where there are colours."""
-    pixels = _pixels(value)
-    if pixels is None:
-        return []
-    if not colours:
-        grey = pixels[::2].mean(axis=2)
-        shades = (grey * (len(_SHADES) - 1) / 255).round().astype(int)
-        return ["".join(_SHADES[shade] for shade in row).rstrip() for row in shades]
-    rows = []
-    for upper, lower in zip(pixels[::2], pixels[1::2], strict=True):
-        row = "".join(
-            f"\x1b[38;2;{a[0]};{a[1]};{a[2]}m\x1b[48;2;{b[0]};{b[1]};{b[2]}m\u2580"
-            for a, b in zip(upper.tolist(), lower.tolist(), strict=True)
-        )
-        rows.append(row + "\x1b[0m")
-    return rows
-
-
-def _pixels(value: Any) -> Any:
-    """Height x width x 3, of the size in which it is shown; None: it is no image."""
-    size = (2 * _ROWS, _COLUMNS)
-    if isinstance(value, bytes | bytearray | memoryview):
-        if _image_words(value) is None:
-            return None
-        try:
-            return np.asarray(io.decode_image(value, size=size))
-        except (ValueError, NotImplementedError):
-            return None
-    if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.size == 0:
-        return None
-    if value.ndim == 2:
-        value = value[..., None]
-    if value.ndim != 3 or value.shape[2] not in (1, 3) or min(value.shape[:2]) < 8:
-        return None
-    rows = np.arange(size[0]) * value.shape[0] // size[0]
-    columns = np.arange(size[1]) * value.shape[1] // size[1]
-    return np.broadcast_to(value[rows][:, columns], (*size, 3))
 
 
 def files_of(path: str) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from penstock import _core
+from penstock.data._arrow_stream import StreamFile
+from penstock.data._arrow_types import check_offsets
 from penstock.data._plan import PlanError
 from penstock.data._remote_file import RemoteBytes, RemoteFile, is_url
 
@@ -32,6 +34,9 @@ class Reader(Protocol):
     schema: Any
     rows: int
     bytes: int
+    decoded: bool
+    """Arrays are made by a decoder that checks what it makes of the file's bytes; False: they are
+    the file's bytes, and whoever follows their offsets checks them first."""
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         """These columns of a group, as a pyarrow.Table."""
@@ -61,6 +66,8 @@ class _Place:
 
 
 class ParquetReader:
+    decoded = True
+
     def __init__(self, name: str, verify: bool) -> None:
         import pyarrow.parquet as parquet
 
@@ -75,6 +82,7 @@ class ParquetReader:
         self.bytes = sum(self._metadata.row_group(i).total_byte_size for i in groups)
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
+        import pyarrow as pa
         import pyarrow.parquet as parquet
 
         # A reader of its own for each call, since one is not for several threads. The footer is
@@ -85,7 +93,11 @@ class ParquetReader:
             page_checksum_verification=self._verify,
             pre_buffer=self._place.remote is not None,
         ) as file:
-            return file.read_row_group(group, columns=list(columns), use_threads=False)
+            try:
+                return file.read_row_group(group, columns=list(columns), use_threads=False)
+            except pa.ArrowNotImplementedError:
+                # More than 2 GiB of text or bytes in structs or lists: pyarrow has them in pieces.
+                return _in_pieces(file, group, columns)
 
     def groups(self, expression: Any) -> Iterator[tuple[int, int, Kept]]:
         numbers = range(self._metadata.num_row_groups)
@@ -109,15 +121,29 @@ class ParquetReader:
             return [group.id for group in made.subset(expression).row_groups]
 
 
+def _in_pieces(file: Any, group: int, columns: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    rows = file.metadata.row_group(group).num_rows
+    while rows > 1:
+        rows = max(1, rows // 16)
+        options = {"row_groups": [group], "columns": list(columns), "use_threads": False}
+        with suppress(pa.ArrowNotImplementedError):
+            return pa.Table.from_batches(list(file.iter_batches(rows, **options)))
+    raise NotImplementedError("a row of it is larger than pyarrow reads")
+
+
 class ArrowReader:
     """Arrow's file format, which is Feather's second version, and its stream format."""
+
+    decoded = False
 
     def __init__(self, name: str, verify: bool) -> None:
         import pyarrow as pa
 
         self.name = name
         self._place = _Place(name)
-        self._stream: list[Any] = []
+        self._stream: StreamFile | None = None
         begin = _core.read_range(name, 0, min(6, self._place.size))
         if begin.startswith(b"FEA1"):
             raise NotImplementedError(
@@ -139,22 +165,21 @@ class ArrowReader:
                     f"{name} has Arrow's stream format, which is read from local disks only: copy "
                     "it, or write it as a file (pyarrow.ipc.new_file)"
                 )
-            else:  # its batches are found by walking through it, and stay mapped
-                stream = pa.ipc.open_stream(pa.memory_map(name))
-                self.schema = _named(stream.schema)
-                self._stream = list(stream)
-                self._sizes = [batch.num_rows for batch in self._stream]
+            else:
+                self._stream = StreamFile(name)
+                self.schema = _named(self._stream.schema)
+                self._sizes = self._stream.sizes
         self.rows, self.bytes = sum(self._sizes), self._place.size
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         import pyarrow as pa
 
         tops = [name for name in self.schema.names if _has(columns, name)]
+        numbers = [self.schema.get_field_index(name) for name in tops]
         place = self._place.open()
-        if self._stream:
-            batch = self._stream[group].select(tops)
+        if self._stream is not None:
+            batch = self._stream.read(group, numbers)
         else:
-            numbers = [self.schema.get_field_index(name) for name in tops]
             options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=numbers)
             with pa.ipc.open_file(place, options=options) as reader:
                 batch = reader.get_batch(group)
@@ -195,6 +220,9 @@ def _filtered(file: Reader, number: int, expression: Any) -> Iterator[tuple[int,
     names = [name for name in file.schema.names if _names(expression, name)]
     with _naming(file.name):
         table = file.read(number, names)
+        if not file.decoded:
+            for column in table.columns:
+                check_offsets(column)
         rows = table.num_rows
         number_of = "__row"
         while number_of in file.schema.names:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from penstock.data import _arrow_casts, _arrow_dates
 from penstock.data._arrow import Reader
+from penstock.data._arrow_nulls import Fill
+from penstock.data._arrow_types import (
+    check_offsets,
+    flat,
+    is_values,
+    parts,
+    target,
+    tensor,
+    unfold,
+    words,
+)
 from penstock.data._plan import PlanError
-
-_NUMBERS = {"bool", "float", "double", "halffloat"}
-_DTYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class Columns:
@@ -24,33 +33,33 @@ class Columns:
         nulls: Mapping[str, Any],
     ) -> None:
         there: dict[str, Any] = {}
-        for name, kind in _flat(file.schema):
+        for name, kind in flat(file.schema):
             if name in there:
                 raise ValueError(f"{file.name}: there are two columns '{name}'")
             there[name] = kind
-        names = _parts(fields, there) or list(there)
+        names = parts(fields, there, casts) or list(there)
         for name in [*names, *nulls]:
             if name not in there:
                 raise KeyError(
                     f"open: {file.name} has no column '{name}'; it has: {', '.join(there)}"
                 )
         self._types = {name: there[name] for name in names}
-        self._wanted = {name: _target(file, name, there[name], casts) for name in names}
-        self._nulls = {name: nulls[name] for name in names if name in nulls}
+        self._wanted = {name: target(name, there[name], casts) for name in names}
         self.needed = names
-        # Given to the native part as bytes: see TableValues.
-        self.values = [
-            name
-            for name, kind in self._wanted.items()
-            if _is_nested(kind) and not _is_numbers(kind) and _is_plain(kind)
-        ]
-        self.columns = [
-            (name, "bytes", "", []) if name in self.values else (name, *_words(file, name, wanted))
-            for name, wanted in self._wanted.items()
-        ]
+        self.columns = [(name, *words(file, name, wanted)) for name, wanted in self._wanted.items()]
+        # Given to the native part as bytes: see TableValues and ViewRows.
+        self.values = [name for name, kind in self._wanted.items() if is_values(kind)]
+        self.dates: list[tuple[str, str, tuple[int, ...]]] = []
+        for name, kind in self._wanted.items():
+            if (rows := _arrow_dates.rows_of(kind)) is not None:
+                self.dates.append((name, *rows))
+        self._dates = {name for name, _, _ in self.dates}
+        self._nulls = {
+            name: Fill(name, nulls[name], self._wanted[name]) for name in names if name in nulls
+        }
 
     def check(self, other: Reader) -> None:
-        there = dict(_flat(other.schema))
+        there = dict(flat(other.schema))
         for name, kind in self._types.items():
             if there.get(name) != kind:
                 found = f"it is {there[name]}" if name in there else "it has none"
@@ -59,91 +68,40 @@ class Columns:
                     "Open them one by one and concatenate the datasets"
                 )
 
-    def export(self, table: Any) -> tuple[Any, Any]:
-        """The columns as one struct, by Arrow's C data interface."""
+    def export(self, table: Any, decoded: bool) -> tuple[Any, Any]:
+        """The columns as one struct, by Arrow's C data interface. `decoded`: see Reader."""
         import pyarrow as pa
 
         while any(pa.types.is_struct(kind) for kind in table.schema.types):
             table = table.flatten()
-        arrays = [self._column(name, table.column(name)) for name in self.needed]
+        arrays = [self._column(name, table.column(name), decoded) for name in self.needed]
         batch = pa.RecordBatch.from_arrays(arrays, names=self.needed)
         schema, array = batch.__arrow_c_array__()
         return schema, array
 
-    def _column(self, name: str, column: Any) -> Any:
+    def _column(self, name: str, column: Any, decoded: bool) -> Any:
         import pyarrow as pa
 
         wanted = self._wanted[name]
-        if _tensor(column.type) is not None:
-            column = pa.chunked_array([_unfold(one) for one in column.chunks], wanted)
+        # The native part checks offsets before it follows them; pyarrow does not.
+        if not decoded and (column.type != wanted or not self._is_handed_on(name)):
+            check_offsets(column)
+        if tensor(column.type) is not None:
+            column = pa.chunked_array([unfold(one) for one in column.chunks], tensor(column.type))
+        if name not in self.values or name in self._nulls:
+            column = _arrow_casts.cast(column, wanted, name)
         if name in self._nulls:
-            column = _filled(column, self._nulls[name])
+            column = self._nulls[name](column)
         if name in self.values:
             packed = (None if one is None else marshal.dumps(one) for one in column.to_pylist())
             return pa.array(packed, pa.large_binary())
-        if column.type != wanted:
-            column = column.cast(wanted)
-        if column.num_chunks == 1:
-            return column.chunk(0)
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], wanted)
+        if name in self._dates:
+            return _arrow_casts.joined([_arrow_dates.packed(one) for one in column.chunks], wanted)
+        return _arrow_casts.joined(column.chunks, wanted)
 
-
-def _filled(column: Any, value: Any) -> Any:
-    """Without nulls: a list stands for rows that are missing, else the value for what is missing
-    inside of them."""
-    import pyarrow as pa
-
-    if not _is_nested(column.type) or isinstance(value, list | tuple | dict):
-        if not column.null_count:
-            return column
-        return pa.compute.coalesce(column, pa.scalar(value, column.type))
-    if not any(_has_gaps(chunk) for chunk in column.chunks):
-        return column
-
-    def fill(one: Any) -> Any:
-        return (
-            [fill(part) for part in one] if isinstance(one, list) else value if one is None else one
-        )
-
-    rows = [None if row is None else fill(row) for row in column.to_pylist()]
-    return pa.chunked_array([pa.array(rows, column.type)])
-
-
-def _has_gaps(array: Any) -> bool:
-    """Is something missing inside of lists?"""
-    inside = array.flatten() if hasattr(array, "flatten") and _is_nested(array.type) else None
-    if inside is None or isinstance(inside, list):
-        return False
-    return bool(inside.null_count) or _has_gaps(inside)
-
-
-def _tensor(kind: Any) -> Any:
-    """Lists in lists in the place of Arrow's tensors of a fixed shape; None: it is none."""
-    import pyarrow as pa
-
-    if not isinstance(kind, pa.FixedShapeTensorType):
-        return None
-    if kind.permutation is not None and list(kind.permutation) != sorted(kind.permutation):
-        raise NotImplementedError(
-            "Arrow tensors whose dimensions are permuted are not read: write them in the order in "
-            "which they lie in memory"
-        )
-    inner = kind.value_type
-    for extent in reversed(kind.shape):
-        inner = pa.list_(inner, extent)
-    return inner
-
-
-def _unfold(array: Any) -> Any:
-    """Arrow's tensors as lists in lists, without a copy."""
-    import pyarrow as pa
-
-    rows, size = array.storage, array.storage.type.list_size
-    made = rows.values.slice(rows.offset * size, len(rows) * size)
-    for extent in reversed(array.type.shape[1:]):
-        made = pa.FixedSizeListArray.from_arrays(made, extent)
-    mask = rows.is_null() if rows.null_count else None
-    return pa.FixedSizeListArray.from_arrays(made, array.type.shape[0], mask=mask)
+    def _is_handed_on(self, name: str) -> bool:
+        """Are the values as they are in the file those that the native part takes?"""
+        return name not in self.values and name not in self._dates and name not in self._nulls
 
 
 def unpacker(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -156,100 +114,3 @@ def unpacker(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]]
         return sample
 
     return unpack
-
-
-def _is_nested(kind: Any) -> bool:
-    return bool(kind.num_fields > 0)
-
-
-def _is_numbers(kind: Any) -> bool:
-    """A list, maybe of lists of a fixed size, of numbers: arrays."""
-    import pyarrow as pa
-
-    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
-    while pa.types.is_fixed_size_list(inner):
-        inner = inner.value_type
-    return pa.types.is_integer(inner) or str(inner) in _NUMBERS
-
-
-def _is_plain(kind: Any) -> bool:
-    """Nothing but numbers, text and bytes inside."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if _is_nested(kind):
-        return all(_is_plain(kind.field(i).type) for i in range(kind.num_fields))
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-        or any(name in str(kind) for name in ("string", "binary"))
-    )
-
-
-def _parts(fields: Sequence[str], there: Mapping[str, Any]) -> list[str]:
-    """A struct's name stands for its parts."""
-    names: list[str] = []
-    for field in fields:
-        parts = [name for name in there if name.startswith(f"{field}.")]
-        names += [field] if field in there or not parts else parts
-    return names
-
-
-def _flat(schema: Any) -> Iterator[tuple[str, Any]]:
-    import pyarrow as pa
-
-    for field in schema:
-        kind = getattr(field.type, "storage_type", field.type)
-        if pa.types.is_struct(kind):
-            inner = pa.schema([kind.field(i) for i in range(kind.num_fields)])
-            for name, part in _flat(inner):
-                yield f"{field.name}.{name}", part
-        else:
-            yield field.name, field.type
-
-
-def _target(file: Reader, name: str, kind: Any, casts: Mapping[str, str]) -> Any:
-    """The type in which a column is handed over."""
-    import pyarrow as pa
-
-    if name in casts:
-        try:
-            return pa.type_for_alias(casts[name])
-        except ValueError:
-            raise PlanError(
-                f"open: column '{name}' as {casts[name]!r}: no such type; give \"int64\", "
-                '"float32", "string", ...'
-            ) from None
-    kind = _tensor(kind) or getattr(kind, "storage_type", kind)  # of an extension type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.null(): pa.string()}
-    return others.get(kind, kind)
-
-
-def _words(file: Reader, name: str, kind: Any) -> tuple[str, str, list[int]]:
-    """(kind, dtype, shape) for the native part."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_string(kind) or types.is_large_string(kind):
-        return "text", "", []
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return "bytes", "", []
-    inner, shape, lists = kind, [], False
-    if types.is_list(kind) or types.is_large_list(kind):
-        inner, shape, lists = kind.value_type, [-1], True
-    while types.is_fixed_size_list(inner):
-        shape.append(inner.list_size)
-        inner = inner.value_type
-    if types.is_integer(inner) or str(inner) in _NUMBERS:
-        return "lists" if lists else "numbers", _DTYPES.get(str(inner), str(inner)), shape
-    remedy = f'fields={{"{name}": "int64"}} reads it as numbers; ' if inner is kind else ""
-    raise NotImplementedError(
-        f"{file.name}: column '{name}' is {kind}, which samples do not have: {remedy}"
-        "fields=[...] without it leaves it out"
-    )

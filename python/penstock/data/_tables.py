@@ -10,7 +10,7 @@ from typing import Any
 from penstock import _core
 from penstock.data import _arrow
 from penstock.data._arrow_columns import Columns
-from penstock.data._plan import Leaf, OpenTables, Step, TableRows, TableValues
+from penstock.data._plan import Leaf, OpenTables, Step, TableRows, TableValues, ViewRows
 
 
 def open_tables(
@@ -43,11 +43,24 @@ def open_tables(
     steps: tuple[Step, ...] = (TableRows(numbers),) if numbers else ()
     if table.values:
         steps += (TableValues(tuple(table.values)),)
+    if table.dates:
+        steps += (ViewRows(tuple(table.dates)),)
     return Leaf(source), steps, table.leaf()
 
 
 def open_source(source: OpenTables) -> _core.Leaf:
     return Table(source).leaf()
+
+
+def described(source: OpenTables) -> Sequence[tuple[str, str, str, list[int]]]:
+    """(name, kind, dtype, shape) of the columns, as the first file has them."""
+    reader = _reader(source.names[0], source)
+    return Columns(reader, source.fields, dict(source.casts), {}).columns
+
+
+def _reader(name: str, source: OpenTables) -> _arrow.Reader:
+    made = _arrow.ParquetReader if source.format == "parquet" else _arrow.ArrowReader
+    return made(name, source.verify)
 
 
 def _files_of(names: tuple[str, ...], format: str) -> list[str]:
@@ -78,9 +91,8 @@ class Table:
 
         _arrow.need_pyarrow()
         self._source = source
-        reader = _arrow.ParquetReader if source.format == "parquet" else _arrow.ArrowReader
         with ThreadPoolExecutor(min(16, len(source.names))) as pool:
-            self._files = list(pool.map(lambda name: reader(name, source.verify), source.names))
+            self._files = list(pool.map(lambda name: _reader(name, source), source.names))
         self._schema = Columns(
             self._files[0], source.fields, dict(source.casts), dict(source.nulls)
         )
@@ -88,6 +100,7 @@ class Table:
             self._schema.check(file)
         self.columns: Sequence[tuple[str, str, str, list[int]]] = self._schema.columns
         self.values: Sequence[str] = self._schema.values
+        self.dates: Sequence[tuple[str, str, tuple[int, ...]]] = self._schema.dates
         self._groups: list[tuple[int, int]] = []
         self._words: list[tuple[int, int, int, bytes]] = []
         expression = _arrow.expression_of(source.filter)
@@ -114,4 +127,5 @@ class Table:
     def load(self, group: int) -> tuple[Any, Any]:
         """The columns of a group of rows, as capsules. Called by native threads."""
         file, number = self._groups[group]
-        return self._schema.export(self._files[file].read(number, self._schema.needed))
+        reader = self._files[file]
+        return self._schema.export(reader.read(number, self._schema.needed), reader.decoded)

@@ -71,8 +71,9 @@ def open(
         stride: From the beginning of a window to that of the next; None: no overlap, no gap.
         chunk_cache: Bytes of unpacked chunks (Zarr, HDF5) that are kept.
 
-    Columns of tables are fields: numbers, lists of numbers, text and bytes; other lists and maps
-    are Python's. `fields` may also say as what to read them: ``{"when": "int64", "x": "float32"}``.
+    Columns of tables are fields: numbers, lists of numbers, text and bytes; dates are NumPy's,
+    other lists and maps Python's. `fields` may also say as what to read them:
+    ``{"when": "int64", "x": "float32"}``.
     pyarrow is needed. They take these:
         filter: As pyarrow takes it, ``[("x", ">", 3), ("y", "in", [1, 2])]``: the dataset is what
             is left. Groups of rows whose statistics exclude them are not read.

@@ -173,9 +173,9 @@ bool Column::has_null(std::uint64_t first, std::uint64_t count) const noexcept {
 }
 
 Error Column::null_error() const {
-  return Error(Code::corrupt, "column '" + type_.name +
-                                  "' is null here; give a value for it, nulls={\"" + type_.name +
-                                  "\": 0}, or leave such rows out with filter=");
+  return Error(Code::invalid_argument,
+               "column '" + type_.name + "' is null here; give a value for it, nulls={\"" +
+                   type_.name + "\": 0}, or leave such rows out with filter=");
 }
 
 std::uint64_t Column::offset_at(std::uint64_t i) const noexcept {

@@ -196,7 +196,7 @@ class Rows final : public TableRecords {
     return {};
   }
 
-  // What is damaged stays damaged: it is not tried again for each of its rows.
+  // What is damaged, or does not fit, stays so: it is not tried again for each of its rows.
   Result<chunked::Chunk> unpack(std::uint64_t number) const {
     {
       const std::lock_guard hold(mutex_);
@@ -205,7 +205,8 @@ class Rows final : public TableRecords {
     }
     Result<chunked::Chunk> made = make(number);
     if (made) fit_cache(made->size());
-    if (!made && made.error().code() == Code::corrupt) {
+    const Code code = made ? Code::internal : made.error().code();
+    if (code == Code::corrupt || code == Code::invalid_argument) {
       const std::lock_guard hold(mutex_);
       damaged_.emplace(number, made.error());
     }

@@ -1,0 +1,105 @@
+"""Arrow and Parquet files with flipped bits: errors of some rows, never the end of a process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import penstock as ps
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+ROWS = 12
+
+
+def table() -> pa.Table:
+    """Every type whose values are found by way of offsets."""
+    count = range(ROWS)
+    words = [f"word {i}" * (1 + i % 3) for i in count]
+    pairs = pa.map_(pa.string(), pa.list_(pa.int32()))
+    union = pa.UnionArray.from_dense(
+        pa.array([i % 2 for i in count], pa.int8()),
+        pa.array([i // 2 for i in count], pa.int32()),
+        [pa.array(range(ROWS // 2)), pa.array(words[: ROWS // 2])],
+    )
+    return pa.table(
+        {
+            "i": pa.array(count),
+            "text": words,
+            "coded": pa.array(["a", "b", "c"] * 4).dictionary_encode(),
+            "texts": [[word, "x"] for word in words],
+            "structs": [[{"x": i, "y": words[i]}] for i in count],
+            "map": pa.array([[("k", [1, i])] for i in count], pairs),
+            "view": pa.array([word * 4 for word in words], pa.string_view()),
+            "union": union,
+            "ends": pa.RunEndEncodedArray.from_arrays(pa.array([5, 12], pa.int32()), ["q", "r"]),
+            "lists": pa.array([[[i], []] for i in count], pa.large_list(pa.list_(pa.int16()))),
+            "times": pa.array([[i, i] for i in count], pa.list_(pa.timestamp("s"))),
+            "numbers": [list(range(i % 4)) for i in count],
+        }
+    )
+
+
+def stored(path: Path, what: pa.Table, compression: str | None = None) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(what, path, compression=compression or "none")
+    elif path.suffix == ".feather":
+        feather.write_feather(what, path, compression=compression or "uncompressed")
+    else:
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        new = pa.ipc.new_stream if "stream" in path.name else pa.ipc.new_file
+        with new(path, what.schema, options=options) as writer:
+            writer.write_table(what)
+    return path
+
+
+def flip_bits(path: Path, step: int) -> None:
+    script = Path(__file__).with_name("arrow_flips.py")
+    done = subprocess.run(
+        [sys.executable, script, path, str(step)], capture_output=True, text=True, timeout=50
+    )
+    assert done.returncode == 0, (done.stdout[-20:], done.stderr[-2000:])
+
+
+def test_a_flipped_bit_in_an_arrow_file_ends_nothing(tmp_path: Path) -> None:
+    flip_bits(stored(tmp_path / "x.arrow", table()), 29)
+
+
+@pytest.mark.parametrize(
+    ("name", "compression"),
+    [("stream.arrow", None), ("stream.arrow", "zstd"), ("x.feather", "lz4"), ("x.parquet", "zstd")],
+)
+def test_nor_does_one_in_other_files(name: str, compression: str | None, tmp_path: Path) -> None:
+    no_parquet = ["view", "union", "ends"] if name.endswith("parquet") else []
+    what = table().drop_columns(no_parquet)
+    flip_bits(stored(tmp_path / name, what, compression), 97)
+
+
+def test_damaged_offsets_of_a_dictionary_are_an_error_of_its_rows(tmp_path: Path) -> None:
+    what = pa.table({"c": pa.array(["r" * 222222, "g" * 111111]).dictionary_encode()})
+    path = stored(tmp_path / "x.arrow", what)
+    damaged = bytearray(path.read_bytes())
+    offsets = np.array([0, 222222, 333333], "i4").tobytes()
+    damaged[damaged.find(offsets) + 7] ^= 0x40
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"row group 0 cannot be read.*x\.arrow"):
+        list(ps.open(path))
+
+
+def test_a_stream_that_is_cut_is_told_of_when_it_is_opened(tmp_path: Path) -> None:
+    path = stored(tmp_path / "stream.arrow", table())
+    sound = path.read_bytes()
+    for cut in (0, 3, 100, len(sound) // 2, len(sound) - 20):
+        path.write_bytes(sound[:cut])
+        with pytest.raises(ValueError, match=r"corrupt.*stream\.arrow"):
+            ps.open(path)
+    path.write_bytes(sound[:-8])  # without the mark of its end it is whole
+    assert len(ps.open(path)) == ROWS
+    path.write_bytes(sound)
+    ds = ps.open(path)
+    os.truncate(path, len(sound) // 2)
+    with pytest.raises(OSError, match="changed while it was in use"):
+        ds[0]
