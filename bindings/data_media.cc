@@ -61,9 +61,10 @@ void add_video(PlanBuilder& plan, std::string field, const ImageRequest& request
 }
 
 void add_audio(PlanBuilder& plan, std::string field, const AudioOptions& options, bool random_start,
-               std::uint32_t ordinal, std::string rate) {
+               std::uint32_t ordinal, std::string rate, std::string damaged) {
   plan.heavy = true;
-  data::AudioWork work{std::move(field), options, std::move(rate), random_start, ordinal};
+  data::AudioWork work{std::move(field),   options,      std::move(rate),
+                       std::move(damaged), random_start, ordinal};
   plan.add(must(data::audio_step(std::move(work))));
 }
 
@@ -116,7 +117,8 @@ void bind_data_media(nb::module_& m) {
         "stride"_a, "ordinal"_a, "stream"_a, "threads"_a, "keep_index"_a, "numbers"_a, "damaged"_a,
         "finish"_a.none(), "Frames of a clip; see penstock.data.Dataset.decode_video.");
   m.def("add_audio_step", &add_audio, "plan"_a, "field"_a, "options"_a, "random_start"_a,
-        "ordinal"_a, "rate"_a, "Samples of a file; see penstock.data.Dataset.decode_audio.");
+        "ordinal"_a, "rate"_a, "damaged"_a,
+        "Samples of a file; see penstock.data.Dataset.decode_audio.");
   m.def("add_op_step", &add_ops, "plan"_a, "field"_a, "ops"_a, "ordinal"_a,
         "Native ops on an array; see penstock.data.Dataset.apply.");
 }

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock import _core
+from penstock._labelled import Labelled, is_number, parts_of
 from penstock._whole import as_flag, as_place, as_stream, as_text, as_type, as_whole
 
 SoundLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
@@ -33,22 +34,46 @@ class AudioInfo(NamedTuple):
     """Seconds, as the container says; 0 where it does not."""
 
 
-class Samples(np.ndarray[Any, np.dtype[Any]]):
+class Samples(Labelled):
     """Samples as an array, (channels, samples), that knows what they are."""
 
     sample_rate: int
-    start: float
-    """Of the first sample, in seconds."""
+    """0 where not all samples were taken: ``[:, ::2]``."""
+    start: float | None
+    """Of the first sample, in seconds; None where that is not known. Slices know it."""
     damaged: int
-    """How often damage was noticed, or that something is missing."""
+    """How often damage was noticed in what was loaded, or that something is missing."""
     error: Exception | None
     """What ended the sound early, with ``on_error="partial"``."""
 
+    _time: int | None
+    """The axis of time; None: not known."""
+
+    _labels = dict.fromkeys(("start", "error", "_time"), lambda: None) | dict.fromkeys(
+        ("sample_rate", "damaged"), int
+    )
+
     def __array_finalize__(self, made_from: Any) -> None:
-        self.sample_rate = getattr(made_from, "sample_rate", 0)
-        self.start = getattr(made_from, "start", 0.0)
-        self.damaged = getattr(made_from, "damaged", 0)
-        self.error = getattr(made_from, "error", None)
+        super().__array_finalize__(made_from)
+        if isinstance(made_from, Samples):
+            self.sample_rate = made_from.sample_rate
+            self.damaged, self.error = made_from.damaged, made_from.error
+
+    def __getitem__(self, key: Any) -> Any:
+        got = super().__getitem__(key)
+        parts = parts_of(key, self.ndim)
+        if not isinstance(got, Samples) or parts is None or self._time is None:
+            return got
+        along = parts[self._time]
+        if isinstance(along, slice):
+            begin, _, step = along.indices(self.shape[self._time])
+            if abs(step) != 1:
+                got.sample_rate = 0
+            elif step == 1:
+                got._time = self._time - sum(is_number(part) for part in parts[: self._time])
+                if self.start is not None and self.sample_rate > 0:
+                    got.start = self.start + begin / self.sample_rate
+        return got
 
 
 def audio_info(src: SoundLike, *, stream: int | None = None) -> AudioInfo:
@@ -115,6 +140,7 @@ def load_audio(
     samples, rate, begins, damaged, error = _core.load_audio(as_place(src), options)
     made = samples.view(Samples)
     made.sample_rate, made.start, made.damaged, made.error = rate, begins, damaged, error
+    made._time = 1 if layout == "CT" else 0
     return made  # type: ignore[no-any-return]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._image_request import MAX_PIXELS, Crop, Interpolation, make_request
+from penstock._labelled import Labelled, is_number, parts_of, places_of
 from penstock._whole import as_place, as_stream, as_whole
 
 ClipLike: TypeAlias = Any  # a path, a URL, bytes, a memoryview, a raw field of a sample
@@ -48,11 +49,15 @@ class VideoInfo(NamedTuple):
     """What the container is damaged by, in words; empty: nothing was found."""
 
 
-class Frames(np.ndarray[Any, np.dtype[np.uint8]]):
-    """Frames as an array, (frames, height, width, channels), that knows which ones they are."""
+class Frames(Labelled):
+    """Frames as an array, (frames, height, width, channels), that knows which ones they are.
+
+    Slices of it know that of their frames, copies all of it, and results of arithmetic nothing.
+    ``frames[0]`` is a plain array.
+    """
 
     indices: list[int]
-    """The numbers of the frames in the video."""
+    """The numbers of the frames in the video; empty: not known."""
     times: list[float]
     """Of the frames, in seconds from the first of the video."""
     damaged: list[int]
@@ -60,11 +65,22 @@ class Frames(np.ndarray[Any, np.dtype[np.uint8]]):
     error: Exception | None
     """Why frames are missing, with ``on_error="partial"``."""
 
-    def __array_finalize__(self, made_from: Any) -> None:
-        self.indices = getattr(made_from, "indices", [])
-        self.times = getattr(made_from, "times", [])
-        self.damaged = getattr(made_from, "damaged", [])
-        self.error = getattr(made_from, "error", None)
+    _labels = dict.fromkeys(("indices", "times", "damaged"), list[Any]) | {"error": lambda: None}
+
+    def __getitem__(self, key: Any) -> Any:
+        got = super().__getitem__(key)
+        parts = parts_of(key, self.ndim)
+        if parts and is_number(parts[0]):
+            return got.view(np.ndarray) if isinstance(got, Frames) else got
+        if not isinstance(got, Frames) or not parts or len(self.indices) != len(self):
+            return got
+        places = places_of(parts[0], len(self))
+        got.indices = [self.indices[place] for place in places]
+        got.times = [self.times[place] for place in places]
+        there = set(got.indices)
+        got.damaged = [number for number in self.damaged if number in there]
+        got.error = self.error if places == list(range(len(self))) else None
+        return got
 
 
 class FrameOptions(TypedDict, total=False):
@@ -124,6 +140,7 @@ class Video:
 
     def __init__(self, src: ClipLike, **options: Unpack[FrameOptions]) -> None:
         self._request, own = _request(options)
+        self._options = options
         self._src = as_place(src)
         self._where = (
             as_stream(own.get("stream")),
@@ -138,6 +155,18 @@ class Video:
         words = "keep" if kept is True else kept or ""
         self._clip = _core.Clip(self._src, *self._where, words)
         self._times: list[float] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy opens the source again; an index that was made anew is not made once more."""
+        if not isinstance(self._src, str | bytes):
+            raise TypeError(
+                f"a Video of a {type(self._src).__name__} cannot be pickled or copied, for its "
+                "memory is borrowed; one of a path, a URL or bytes can"
+            )
+        options = dict(self._options)
+        if options.get("keep_index") == "refresh":
+            options["keep_index"] = True
+        return _opened, (self._src, options)
 
     @property
     def info(self) -> VideoInfo:
@@ -190,6 +219,10 @@ class Video:
             self._clip, self._src, *self._where, self._request, self._position, self._partial
         )
         return frames
+
+
+def _opened(src: ClipLike, options: FrameOptions) -> Video:
+    return Video(src, **options)
 
 
 def video_info(

@@ -19,6 +19,7 @@ class AudioStep final : public RowStep {
     if (!audio) return media::in_field(work_.field, audio.error());
     row.set(work_.field, std::move(audio->samples));
     if (!work_.rate.empty()) row.set(work_.rate, std::int64_t(audio->sample_rate));
+    if (!work_.damaged.empty()) row.set(work_.damaged, audio->damaged);
     return {};
   }
 

@@ -44,7 +44,8 @@ std::vector<std::int64_t> choose_frames(const VideoWork& work, std::int64_t tota
 struct AudioWork {
   std::string field;
   AudioOptions options;
-  std::string rate;  // a field for the sample rate; empty: none
+  std::string rate;     // a field for the sample rate; empty: none
+  std::string damaged;  // a field for how often damage was noticed; empty: none
   // A part of this many seconds at a random place, instead of options.start.
   bool random_start = false;
   std::uint32_t ordinal = 0;

@@ -22,7 +22,10 @@ PACKAGES = [
     penstock.data,
     penstock.convert,
 ]
-ALONE = [f"penstock.{name}" for name in ("io", "ops", "inspection", "bench", "doctor", "_whole")]
+ALONE = [
+    f"penstock.{name}"
+    for name in ("io", "ops", "inspection", "bench", "doctor", "_whole", "_labelled")
+]
 MODULES = ["penstock", *ALONE, *(package.__name__ for package in PACKAGES)] + [
     module.name
     for package in PACKAGES

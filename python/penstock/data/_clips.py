@@ -17,6 +17,19 @@ SAMPLINGS = ("uniform", "random", "clip")
 Finish = tuple[int, str, str, list[float], list[float]]
 
 
+def _need_own_names(step: str, field: str, **extra: str | None) -> None:
+    """Fields for what else is known of a clip must not take the place of it, or of each other."""
+    taken = {field: "is the name of the clip"}
+    for argument, name in extra.items():
+        if name is None:
+            continue
+        if not isinstance(name, str) or not name:
+            raise PlanError(f"{step}: {argument} is {name!r}; give the name of a field")
+        if name in taken:
+            raise PlanError(f"{step}: {argument}={name!r} {taken[name]}; give another one")
+        taken[name] = f"is that of {argument}, too"
+
+
 def video_step(
     field: str,
     num_frames: int,
@@ -33,6 +46,7 @@ def video_step(
     keep_index: bool,
     options: dict[str, Any],
 ) -> DecodeVideo:
+    _need_own_names("decode_video", field, indices=indices, damaged=damaged)
     if mode not in MODES:
         raise PlanError(f"decode_video: mode {mode!r} is not one of {', '.join(MODES)}")
     if sampling not in SAMPLINGS:
@@ -97,14 +111,18 @@ def add_video(plan: _core.RowPlan, step: DecodeVideo, ordinal: int, finish: Fini
     )
 
 
-def audio_step(field: str, start: Any, rate: str | None, options: dict[str, Any]) -> DecodeAudio:
+def audio_step(
+    field: str, start: Any, rate: str | None, damaged: str | None, options: dict[str, Any]
+) -> DecodeAudio:
+    _need_own_names("decode_audio", field, rate=rate, damaged=damaged)
     if isinstance(start, str) and start != "random":
         raise PlanError(f'decode_audio: start is {start!r}; give seconds, or "random"')
     if start == "random" and options.get("duration") is None:
         raise PlanError('decode_audio: start="random" needs a duration')
     try:
         dtype = as_type(options["dtype"], "dtype", '"float32" or "int16"')
-        step = DecodeAudio(field, start, rate, tuple(sorted({**options, "dtype": dtype}.items())))
+        form = tuple(sorted({**options, "dtype": dtype}.items()))
+        step = DecodeAudio(field, start, rate, damaged, form)
         _audio_options(step)
     except (TypeError, ValueError) as error:
         raise PlanError(f"decode_audio: {error}") from None
@@ -118,5 +136,11 @@ def _audio_options(step: DecodeAudio) -> _core.AudioOptions:
 
 def add_audio(plan: _core.RowPlan, step: DecodeAudio, ordinal: int) -> None:
     _core.add_audio_step(
-        plan, step.field, _audio_options(step), step.random, ordinal, step.rate or ""
+        plan,
+        step.field,
+        _audio_options(step),
+        step.random,
+        ordinal,
+        step.rate or "",
+        step.damaged or "",
     )

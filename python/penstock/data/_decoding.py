@@ -149,6 +149,7 @@ class Decoding(Plan):
         *,
         layout: Literal["CT", "TC"] = "CT",
         rate: str | None = None,
+        damaged: str | None = None,
         exact: bool = True,
         strict: bool = False,
         stream: int | None = None,
@@ -161,6 +162,8 @@ class Decoding(Plan):
             start: In seconds; "random": a part of `duration` seconds at a random place, all of one
                 length; a sound that is shorter is taken whole (``ops.fix_length`` fills it up).
             rate: The name of a field for the sample rate.
+            damaged: The name of a field for how often the decoder noticed damage, or that something
+                is missing; with ``strict=True`` such a sample fails instead.
 
         The others are those of :func:`penstock.io.load_audio`. Sounds of different lengths are
         batched with ``batch(collate={field: "pad"})``, "ragged" or "list".
@@ -183,7 +186,7 @@ class Decoding(Plan):
             "strict": strict,
             "stream": stream,
         }
-        return self._worked(audio_step(name, start, rate, options))
+        return self._worked(audio_step(name, start, rate, damaged, options))
 
     def apply(self, field: str, *ops: NativeOp) -> Self:
         """Native ops of :mod:`penstock.ops` on the array of a field, one after the other.

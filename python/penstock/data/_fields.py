@@ -67,8 +67,8 @@ def after(fields: Fields, steps: Sequence[Step]) -> Fields:
             need(fields, [step.field], "apply")
         elif isinstance(step, DecodeAudio):
             need(fields, [step.field], "decode_audio")
-            if step.rate is not None and step.rate not in fields:
-                fields = [*fields, step.rate]
+            added = [name for name in (step.rate, step.damaged) if name is not None]
+            fields = [*fields, *(name for name in added if name not in fields)]
     return fields
 
 

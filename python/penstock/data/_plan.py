@@ -60,7 +60,7 @@ class ArrayRows:
 class ViewRows:
     """Rows of arrays of types that batches do not have: NumPy's, one by one."""
 
-    # (name, dtype or NumPy's description of it, shape)
+    # (name, dtype or NumPy's description of it, shape; -1: as many as there are)
     fields: tuple[tuple[str, Any, tuple[int, ...]], ...]
 
 
@@ -123,6 +123,7 @@ class DecodeAudio:
     field: str
     start: Any
     rate: str | None
+    damaged: str | None
     options: tuple[tuple[str, Any], ...]
 
     @property

@@ -10,13 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "media/audio/wav.h"
+
 namespace penstock::media {
 namespace {
 
 constexpr std::size_t kPageHead = 27;            // without the table of its segments
 constexpr std::uint64_t kMostOfAPage = 1 << 17;  // and of what may be behind the last one
 constexpr std::uint64_t kMostPages = 1 << 13;    // where the last one begins, usually
-constexpr std::uint64_t kUnknown = 0x7F000000;   // a size from which on it only means very large
 
 unsigned at(std::span<const std::byte> bytes, std::size_t place) {
   return std::to_integer<unsigned>(bytes[place]);
@@ -96,7 +97,7 @@ std::string of_chunk(const storage::Source& source, bool big_endian) {
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) size = size << 8 | at(head, big_endian ? 4 + i : 7 - i);
   // One byte may be there only to make a length even.
-  if (size >= kUnknown || size + head.size() <= source.size() + 1) return {};
+  if (size >= kVeryLarge || size + head.size() <= source.size() + 1) return {};
   return "the file ends before its chunks do";
 }
 
@@ -107,11 +108,45 @@ std::string of_au(const storage::Source& source) {
   std::uint64_t begin = 0, size = 0;
   for (std::size_t i = 4; i < 8; ++i) begin = begin << 8 | at(head, i);
   for (std::size_t i = 8; i < 12; ++i) size = size << 8 | at(head, i);
-  if (size >= kUnknown || begin + size <= source.size()) return {};
+  if (size >= kVeryLarge || begin + size <= source.size()) return {};
   return "the file ends before the bytes that its header tells of";
 }
 
+// Its chunks have a name and a size of eight bytes; that of samples without an end is -1.
+SaidEnd of_caf(const storage::Source& source) {
+  constexpr std::uint64_t kFileHead = 8, kChunkHead = 12, kOpen = ~std::uint64_t{0};
+  constexpr int kMostChunks = 4096;
+  std::array<std::byte, kChunkHead> head{};
+  std::uint64_t here = kFileHead;
+  for (int chunk = 0; chunk < kMostChunks; ++chunk) {
+    if (here > source.size() || source.size() - here < kChunkHead) break;
+    if (!source.read(here, head)) break;
+    here += kChunkHead;
+    std::uint64_t size = 0;
+    for (std::size_t i = 4; i < kChunkHead; ++i) size = size << 8 | at(head, i);
+    const bool fits = size <= source.size() - here;
+    if (std::memcmp(head.data(), "data", 4) == 0) {
+      return size == kOpen ? SaidEnd::nowhere : fits ? SaidEnd::here : SaidEnd::beyond;
+    }
+    if (!fits) break;
+    here += size;
+  }
+  return SaidEnd::here;
+}
+
+SaidEnd of_wav(const storage::Source& source) {
+  const Result<std::optional<WavData>> data = find_wav_data(source);
+  if (!data || !*data) return SaidEnd::here;
+  if ((*data)->open) return SaidEnd::nowhere;
+  return (*data)->said > (*data)->there ? SaidEnd::beyond : SaidEnd::here;
+}
+
 }  // namespace
+
+SaidEnd said_end(const storage::Source& source, const std::string& container) {
+  if (container == "caf") return of_caf(source);
+  return container == "wav" ? of_wav(source) : SaidEnd::here;
+}
 
 std::string early_end(const storage::Source& source, const std::string& container) {
   if (container == "ogg") return of_ogg(source);

@@ -92,10 +92,12 @@ Status check(const AudioOptions& options) {
 }
 
 Result<AudioInfo> audio_info(std::shared_ptr<const storage::Source> source, int stream) {
-  Result<std::optional<WavHeader>> wav = read_wav_header(*source);
+  WavData data;
+  Result<std::optional<WavHeader>> wav = read_wav_header(*source, &data);
   if (!wav) return std::move(wav).error();
   if (*wav && stream <= 0) return info_of(**wav);
-  Result<std::unique_ptr<av::Input>> input = open_sound(std::move(source), stream, true);
+  Result<std::unique_ptr<av::Input>> input =
+      open_sound(for_ffmpeg(std::move(source), data), stream, true);
   if (!input) return std::move(input).error();
   const av::StreamInfo& is = (*input)->stream();
   AudioInfo info;
@@ -112,12 +114,14 @@ Result<AudioInfo> audio_info(std::shared_ptr<const storage::Source> source, int 
 Result<Audio> load_audio(std::shared_ptr<const storage::Source> source, const AudioOptions& options,
                          Extent* whole) {
   if (Status fine = check(options); !fine) return std::move(fine).error();
-  Result<std::optional<WavHeader>> wav = read_wav_header(*source);
+  WavData data;
+  Result<std::optional<WavHeader>> wav = read_wav_header(*source, &data);
   if (!wav) return std::move(wav).error();
   if (*wav && wav_gives(**wav, options)) {
     if (whole != nullptr) *whole = {(*wav)->said, (*wav)->sample_rate};
     return load_wav(*source, **wav, options);
   }
+  source = for_ffmpeg(std::move(source), data);
   Result<std::optional<Audio>> flac = load_flac(source, options, whole);
   if (!flac) return std::move(flac).error();
   if (*flac) return in_form(**std::move(flac), options);

@@ -14,7 +14,7 @@ constexpr std::int64_t kWholePast = std::numeric_limits<std::int64_t>::max() / 4
 // How many samples before a part a decoder must be given so that the part is right.
 std::int64_t past_of(const av::StreamInfo& stream, bool exact) {
   const std::string& codec = stream.codec;
-  if (codec.starts_with("pcm_") || codec == "flac" || codec == "alac") return 0;
+  if (stream.alone) return 0;
   if (codec == "mp3") return std::int64_t(32) * 1152;  // at most: see Reservoir
   // CELT's decoder forgets: after 0.7 s the bits of the samples are those of a full decode.
   if (exact && codec == "opus" && stream.container == "ogg") return 2 * kOpusRate;
@@ -53,7 +53,25 @@ Pass::Span Pass::measured(const av::Sound& sound) {
   skip_ += sound.skip_front;
   const std::int64_t front = std::min(skip_, sound.samples);
   skip_ -= front;
-  return {at_, sound.samples, front, std::min(sound.skip_back, sound.samples - front)};
+  const std::int64_t back = sound.skip_back - (page_ == silent_page_ ? silent_ : 0);
+  return {at_, sound.samples, front, std::clamp<std::int64_t>(back, 0, sound.samples - front)};
+}
+
+// Vorbis: the first packet gives nothing. Ogg says how many samples there are before the end of a
+// page; where the first packet and the last are on one, FFmpeg counts both, and so calls too many
+// samples padding.
+void Pass::note_silence(const av::Packet& packet, std::int64_t damages) {
+  if (stream_.container != "ogg" || stream_.codec != "vorbis") return;
+  if (got_tag_ == tag_ - 1 || damages != input_.damages()) return;
+  silent_page_ = packet.pos, silent_ = packet.samples;
+}
+
+// AAC: all packets hold as many samples. Edit lists shorten what the container says of some, and
+// what is left out is not measured.
+bool Pass::is_uneven(const av::Packet& packet) {
+  if (stream_.codec != "aac" || packet.discard) return false;
+  if (each_ == 0) each_ = packet.samples;
+  return packet.samples != each_;
 }
 
 // Goes to where decoding has to begin, if there is a short way.
@@ -88,9 +106,12 @@ Result<bool> Pass::run(bool all) {
     }
     if (!*more) {
       ended_ = true;
+      if (said_end(source_, stream_.container) == SaidEnd::beyond) {
+        failure_ = at_time(Code::corrupt, "the file ends, though its header tells of more");
+      }
       break;
     }
-    if (packet.corrupt) {
+    if (packet.corrupt && said_end(source_, stream_.container) != SaidEnd::nowhere) {
       failure_ = at_time(Code::corrupt, "the file ends inside a packet, or is damaged there");
       break;
     }
@@ -102,6 +123,7 @@ Result<bool> Pass::run(bool all) {
     if (!all_ && (packet.strange || (packet.first != av::kNoTime && packet.first != at_))) {
       return false;
     }
+    if (!all_ && is_uneven(packet)) return false;
     const Span span = span_of(packet);
     if (!all_ && span.samples == 0 && !packet.discard) return false;
     const std::int64_t after = span.at + span.samples - span.front - span.back;
@@ -116,14 +138,15 @@ Result<bool> Pass::run(bool all) {
     if (skipped_ && !settles(packet, near)) return false;
     if (near && damages_before_ < 0) damages_before_ = input_.damages();
     spans_.push_back(span);
-    const std::int64_t at = at_;
+    const std::int64_t at = at_, damages = input_.damages();
+    page_ = packet.pos;
     if (Status sent = input_.send(tag_++, av::Wanted::picture); !sent) {
       return std::move(sent).error();
     }
     note_damage();
     Result<bool> as_said = take_sounds();
     if (!as_said || !*as_said) return as_said;
-    if (all_) note_gap(packet, at);
+    if (all_) note_gap(packet, at), note_silence(packet, damages);
   }
   // Times of packets may be rounded, so that the end seems to come before the part.
   if (skipped_ && spans_.empty()) return false;
@@ -167,7 +190,8 @@ void Pass::note_container() {
   std::string said;
   if (stream_.container.starts_with("matroska")) said = input_.complaint();
   if (ended_ && said.empty()) said = early_end(source_, stream_.container);
-  if (said.empty() && total() == 0 && stream_.duration > 0 && input_.damages() == 0) {
+  if (said.empty() && got_tag_ < 0 && total() == 0 && stream_.duration > 0 &&
+      input_.damages() == 0) {
     said = "nothing of it can be decoded";
   }
   if (said.empty()) return;

@@ -69,12 +69,14 @@ class Pass {
   Status go(std::int64_t past);
   bool settles(const av::Packet& packet, bool near);
   void note_damage();
+  void note_silence(const av::Packet& packet, std::int64_t damages);
   void note_gap(const av::Packet& packet, std::int64_t at);
   void note_container();
   bool is_lost(std::int64_t tag) const;
   Result<bool> take_sounds();
   Status take(const av::Sound& sound, std::int64_t at, std::int64_t from, std::int64_t to);
   Status begin(const av::Sound& sound);
+  bool is_uneven(const av::Packet& packet);
   Span span_of(const av::Packet& packet);
   Span measured(const av::Sound& sound);
   Error at_time(Code code, const std::string& what) const;
@@ -90,6 +92,10 @@ class Pass {
   bool all_ = false;
   bool anywhere_ = false;           // after a seek: the next packet says where it is
   std::int64_t at_ = 0;             // of the next packet; when all are decoded: of the next sample
+  std::int64_t each_ = 0;           // AAC: samples of a packet; 0: none has come
+  std::int64_t page_ = -1;          // Ogg: where the page of the packet last sent begins
+  std::int64_t silent_page_ = -1;   // that of a packet that gave nothing,
+  std::int64_t silent_ = 0;         // and the samples that it should have given
   std::int64_t skip_ = 0;           // samples still to be left out
   std::int64_t tag_ = 0;            // of the next packet that is sent
   std::int64_t got_tag_ = -1;       // of the last sound that came back

@@ -16,7 +16,7 @@ namespace penstock::media {
 namespace {
 
 constexpr std::uint64_t kMostChunks = 4096;
-constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
+constexpr std::uint32_t kElsewhere = 0xFFFFFFFF;  // RF64: the size is in its ds64 chunk
 constexpr std::uint16_t kPcm = 1, kFloat = 3, kExtensible = 0xFFFE;
 // What follows the format's number in an extensible header.
 constexpr std::string_view kGuidTail("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71",
@@ -77,18 +77,24 @@ Result<bool> holds_chunks(const storage::Source& source, std::uint64_t at) {
   return chunk > 0 && at >= source.size();
 }
 
-}  // namespace
+struct Chunks {
+  std::array<std::byte, 56> format{};  // the body of the fmt chunk
+  std::size_t format_bytes = 0;        // so much of it is there
+  WavData data;
+};
 
-Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source) {
+// Nothing: this is no WAV file, or it has no samples.
+Result<std::optional<Chunks>> read_chunks(const storage::Source& source) {
   const std::uint64_t size = source.size();
   std::array<std::byte, 64> head{};
-  if (size < 44) return std::optional<WavHeader>();
+  if (size < 44) return std::optional<Chunks>();
   if (Status s = source.read(0, std::span(head).first(12)); !s) return std::move(s).error();
   const std::string_view riff = text(head.data(), 4);
   if ((riff != "RIFF" && riff != "RF64" && riff != "BW64") || text(head.data() + 8, 4) != "WAVE") {
-    return std::optional<WavHeader>();
+    return std::optional<Chunks>();
   }
-  WavHeader header;
+  const bool is_long = riff != "RIFF";
+  Chunks chunks;
   std::uint64_t at = 12, long_size = 0;
   for (std::uint64_t chunk = 0; chunk < kMostChunks && at + 8 <= size; ++chunk) {
     const std::size_t count = std::min<std::uint64_t>(head.size(), size - at);
@@ -98,29 +104,58 @@ Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source) 
     const std::span<const std::byte> body =
         std::span<const std::byte>(head).subspan(8, std::min<std::uint64_t>(bytes, count - 8));
     if (name == "ds64" && body.size() >= 16) long_size = little(body.data() + 8, 8);
-    if (name == "fmt " && !read_format(body, header)) return std::optional<WavHeader>();
+    if (name == "fmt ") {
+      std::copy(body.begin(), body.end(), chunks.format.begin());
+      chunks.format_bytes = body.size();
+    }
     if (name == "data") {
-      if (header.channels == 0) return std::optional<WavHeader>();
-      const std::uint64_t rest = size - at - 8;
-      if (bytes == kUnknown && riff != "RIFF") bytes = long_size;
+      const bool elsewhere = is_long && bytes == kElsewhere;
+      if (elsewhere) bytes = long_size;
+      chunks.data = {at + 8, bytes, size - at - 8, false, is_long};
+      WavData& data = chunks.data;
       // Who writes into a pipe does not know how much will come. A sound without samples is
       // something else; chunks may follow it.
       bool empty = false;
-      if (bytes == 0 && rest > 0) {
-        const Result<bool> chunks = holds_chunks(source, at + 8);
-        if (!chunks) return chunks.error();
-        empty = *chunks;
+      if (bytes == 0 && data.there > 0) {
+        const Result<bool> behind = holds_chunks(source, data.at);
+        if (!behind) return behind.error();
+        empty = *behind;
       }
-      if (bytes == kUnknown || (bytes == 0 && !empty)) bytes = rest;
-      header.at = at + 8;
-      header.said = std::int64_t(std::min<std::uint64_t>(bytes, INT64_MAX)) / header.frame_bytes();
-      header.there = std::int64_t(std::min(bytes, rest)) / header.frame_bytes();
-      return std::optional<WavHeader>(header);
+      const std::uint64_t very_large = elsewhere ? kVeryLarge << 32 : kVeryLarge;
+      const bool beyond = bytes > data.there || bytes == kElsewhere;
+      data.open = (bytes == 0 && !empty) || (bytes >= very_large && beyond);
+      if (data.open) data.said = data.there;
+      return std::optional<Chunks>(chunks);
     }
     if (bytes > size - at - 8) break;
     at += 8 + bytes + bytes % 2;
   }
-  return std::optional<WavHeader>();
+  return std::optional<Chunks>();
+}
+
+}  // namespace
+
+Result<std::optional<WavData>> find_wav_data(const storage::Source& source) {
+  const Result<std::optional<Chunks>> chunks = read_chunks(source);
+  if (!chunks) return chunks.error();
+  return *chunks ? std::optional<WavData>((*chunks)->data) : std::nullopt;
+}
+
+Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source, WavData* data) {
+  const Result<std::optional<Chunks>> found = read_chunks(source);
+  if (!found) return found.error();
+  if (!*found) return std::optional<WavHeader>();
+  const Chunks& chunks = **found;
+  if (data != nullptr) *data = chunks.data;
+  WavHeader header;
+  if (!read_format(std::span(chunks.format).first(chunks.format_bytes), header)) {
+    return std::optional<WavHeader>();
+  }
+  const std::uint64_t said = std::min<std::uint64_t>(chunks.data.said, INT64_MAX);
+  header.at = chunks.data.at;
+  header.said = std::int64_t(said) / header.frame_bytes();
+  header.there = std::int64_t(std::min(said, chunks.data.there)) / header.frame_bytes();
+  return std::optional<WavHeader>(header);
 }
 
 AudioInfo info_of(const WavHeader& header) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "penstock/audio.h"
@@ -31,9 +32,29 @@ struct WavHeader {
   std::int64_t frame_bytes() const noexcept { return std::int64_t(channels) * (bits / 8); }
 };
 
+// A size from which on it only means very large, if there is less: those who write into a pipe
+// choose one of their own.
+inline constexpr std::uint64_t kVeryLarge = 0x7F000000;
+
+// The chunk that holds the samples of a WAV file, of whatever coding.
+struct WavData {
+  std::uint64_t at = 0;     // its first byte
+  std::uint64_t said = 0;   // bytes, as the header says; if it does not: those that are there
+  std::uint64_t there = 0;  // up to the end of the file
+  bool open = false;        // the header does not say: it goes on to the end of the file
+  bool is_long = false;     // RF64 or BW64
+};
+// Nothing: this is no WAV file, or there are no samples in it. Error: it cannot be read.
+Result<std::optional<WavData>> find_wav_data(const storage::Source& source);
+
+// The same file as FFmpeg reads it right: it takes one with a 64-bit header that is open for empty.
+std::shared_ptr<const storage::Source> for_ffmpeg(std::shared_ptr<const storage::Source> source,
+                                                  const WavData& data);
+
 // Nothing: this is no WAV file, or one of another kind, which FFmpeg may know. Error: it cannot be
-// read.
-Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source);
+// read. `data` is filled in for those, too.
+Result<std::optional<WavHeader>> read_wav_header(const storage::Source& source,
+                                                 WavData* data = nullptr);
 
 AudioInfo info_of(const WavHeader& header);
 

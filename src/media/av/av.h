@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 9;
+inline constexpr int kInterface = 10;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -70,6 +70,7 @@ struct StreamInfo {
   int bits = 0;                 // of a sample in the file, where that has a meaning
   std::string layout;           // "stereo"
   std::int64_t frame_size = 0;  // samples of each packet; 0: they differ
+  bool alone = false;  // each packet is decoded without others, and says how many samples it holds
   // FLAC and MP3 files: samples that there must be, as the header says; 0: it does not. Encoders of
   // MP3 may be one frame out.
   std::int64_t total = 0;
@@ -234,6 +235,9 @@ class Input {
   virtual Result<bool> receive(Picture& picture) = 0;
   virtual Result<bool> receive(Sound& sound) = 0;
   virtual void flush() = 0;  // forgets all that was sent
+  // True, once: a picture is damaged, and may show what was in memory before. What is decoded again
+  // from before it, after flush(), comes out the same each time.
+  virtual bool must_repeat() noexcept = 0;
   // How often the decoder has found damage so far, and what it said last.
   virtual std::int64_t damages() const noexcept = 0;
   virtual const std::string& damage() const noexcept = 0;

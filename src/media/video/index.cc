@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "media/video/times.h"
+
 namespace penstock::media {
 namespace {
 
@@ -125,6 +127,7 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
   ParameterSets now, sets;
   FirstLook is;
   std::int64_t complaints = input.complaints(), latest = av::kNoTime;
+  bool ends_inside = false;
   av::Packet packet;
   for (;;) {
     Result<bool> more = input.read(packet);
@@ -149,6 +152,7 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
     if (count >= kMostPackets) {
       return Error(Code::out_of_range, "the stream has more packets than can be indexed");
     }
+    ends_inside = packet.corrupt;
     if (packet.key) index.keys.push_back(std::uint32_t(count));
     index.packets.push_back(
         {packet.pts, packet.dts, packet.pos, 0,
@@ -182,6 +186,10 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
   }
   if (blank) input.read_blank(false);
   if (index.damage.empty() && input.complaints() > complaints) index.damage = input.complaint();
+  // Broadcast streams mark packets as damaged of which most is there.
+  if (index.damage.empty() && ends_inside && !blank && input.stream().container != "mpegts") {
+    index.damage = "the file ends inside a packet, or is damaged there";
+  }
   return is;
 }
 
@@ -257,9 +265,8 @@ void FrameIndex::settle(const av::StreamInfo& stream) {
   });
   const double rate = stream.rate > 0 ? stream.rate : 25;
   // Where the times are those of packets the first picture has the earliest, and so on.
-  std::vector<std::int64_t> shown(frames.size());
-  for (std::size_t i = 0; i < frames.size(); ++i) shown[i] = packets[frames[i]].pts;
-  std::sort(shown.begin(), shown.end());
+  std::vector<std::int64_t> shown;
+  if (timed) shown = shown_times(*this, stream);
   if (timed) start = double(shown.front()) * stream.tick;
   times.reserve(frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {

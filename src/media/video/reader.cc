@@ -151,6 +151,12 @@ Result<av::Picture> FrameReader::look() {
 
 Status FrameReader::attempt(Pass& pass, const Run& run, std::uint32_t start) {
   Status done = decode(pass, run, start);
+  if (input_->must_repeat()) {
+    const bool again = std::exchange(pass.again, true);
+    pass.lost.reset();
+    done = decode(pass, run, start);
+    pass.again = again;
+  }
   Status judged = judge(pass, run);
   return done.ok() ? std::move(judged) : std::move(done);
 }
@@ -362,7 +368,8 @@ Status FrameReader::fetch(std::uint32_t number) {
     Result<bool> more = read_next(packet);
     if (!more) return std::move(more).error();
     const bool fits = *more && index_.may_be(std::uint32_t(expected), packet);
-    if (!fits && index_.by_bytes && sought_) {
+    // Tables may tell of packets that are not in a file which was cut off.
+    if (!fits && sought_ && (*more || index_.by_bytes || index_.all_looked_at)) {
       misled_ = true;  // from now on packets are counted from the beginning
       if (Status sought = seek_before(number); !sought) return sought;
       continue;
@@ -388,13 +395,14 @@ Status FrameReader::seek_before(std::uint32_t number) {
   held_ = -1;
   if (index_.by_bytes) {
     if (!misled_ && seek_by_bytes(number)) return {};
-  } else if (index_.seekable && number > 0) {
+  } else if (index_.seekable && number > 0 && !misled_) {
     const bool by_pts = input_->stream().container.starts_with("matroska");
     std::uint32_t key = number;
     for (int attempt = 0; attempt < 3; ++attempt) {
       const IndexedPacket& to = index_.packets[key];
       const std::int64_t time = by_pts || to.dts == av::kNoTime ? to.pts : to.dts;
       av::Packet packet;
+      sought_ = true;
       if (time != av::kNoTime && input_->seek(time)) {
         const Result<bool> more = read_next(packet);
         const std::int64_t is = more && *more ? index_.number_of(packet) : -1;

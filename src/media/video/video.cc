@@ -7,6 +7,7 @@
 #include "formats/sidecar.h"
 #include "media/av/load.h"
 #include "media/results.h"
+#include "media/video/ending.h"
 #include "media/video/index_file.h"
 #include "media/video/open.h"
 #include "media/video/painter.h"
@@ -58,6 +59,9 @@ Result<std::unique_ptr<FrameReader>> open_frames(std::shared_ptr<const storage::
   if (!blank && stream.container.starts_with("mov,") && index->damage.empty() &&
       !storage::is_url(source->name()) && ends_inside_a_fragment(*source)) {
     index->damage = "the file ends inside a fragment";
+  }
+  if (!blank && index->damage.empty()) {
+    index->damage = early_end(*source, *index, stream.container);
   }
   if (index->frames.empty()) {
     return Error(Code::corrupt, "there is not one frame in it").in_file(source->name());

@@ -63,6 +63,16 @@ bool FrameWalk::read() {
   return false;
 }
 
+// What was decoded so far is decoded again, to the same pixels each time.
+Status FrameWalk::begin_anew() {
+  packets_ = passed_ = 0;
+  drained_ = false;
+  failure_.reset();
+  end_ = std::numeric_limits<std::int64_t>::max();
+  input_->flush();
+  return input_->rewind();
+}
+
 Result<std::optional<Tensor>> FrameWalk::next() {
   av::Picture picture;
   for (;;) {
@@ -73,7 +83,8 @@ Result<std::optional<Tensor>> FrameWalk::next() {
                                       " or one near it is damaged: " + input_->damage())
           .in_file(name_);
     }
-    if (*got && frames_ < end_) {
+    if (*got && passed_ < end_) {
+      if (++passed_ <= frames_) continue;
       ++frames_;
       Result<Tensor> painted = paint(picture);
       if (!painted) return std::move(painted).error();
@@ -85,6 +96,9 @@ Result<std::optional<Tensor>> FrameWalk::next() {
     drained_ = !read();
     Status sent = !drained_ ? input_->send(packets_++, av::Wanted::picture) : input_->drain();
     if (!sent) return std::move(sent).error();
+    if (input_->must_repeat()) {
+      if (Status begun = begin_anew(); !begun) return std::move(begun).error();
+    }
   }
 }
 

@@ -46,6 +46,7 @@ class FrameWalk {
         name_(std::move(name)) {}
 
   bool read();
+  Status begin_anew();
   Result<Tensor> paint(const av::Picture& picture);
 
   std::unique_ptr<av::Input> input_;
@@ -56,6 +57,8 @@ class FrameWalk {
   std::string damage_;                // why there may be no more of them
   std::string name_;
   std::int64_t packets_ = 0, frames_ = 0;
+  std::int64_t passed_ =
+      0;  // frames of this pass: less than those given where it had to begin anew
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();  // of the frames that can be had
   bool drained_ = false;
   std::optional<Error> failure_;  // of a packet; to be told when the frames before it are given

@@ -91,6 +91,7 @@ class FakeInput final : public av::Input {
   }
   Result<bool> receive(av::Sound&) override { return false; }
   void flush() override { waiting_.clear(); }
+  bool must_repeat() noexcept override { return false; }
   std::int64_t damages() const noexcept override { return 0; }
   const std::string& damage() const noexcept override { return words_; }
   Status convert(PixelMode, std::uint8_t*, std::ptrdiff_t) override { return {}; }

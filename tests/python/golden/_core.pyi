@@ -720,7 +720,7 @@ def batches_of(rank: int, world: int, batch: int, ends: str, length: int | None,
 def add_video_step(plan: RowPlan, field: str, request: ImageRequest, frames: int, sampling: str, stride: int, ordinal: int, stream: int, threads: int, keep_index: bool, numbers: str, damaged: str, finish: tuple[int, str, str, Sequence[float], Sequence[float]] | None) -> None:
     """Frames of a clip; see penstock.data.Dataset.decode_video."""
 
-def add_audio_step(plan: RowPlan, field: str, options: AudioOptions, random_start: bool, ordinal: int, rate: str) -> None:
+def add_audio_step(plan: RowPlan, field: str, options: AudioOptions, random_start: bool, ordinal: int, rate: str, damaged: str) -> None:
     """Samples of a file; see penstock.data.Dataset.decode_audio."""
 
 def add_op_step(plan: RowPlan, field: str, ops: Sequence[NativeOp], ordinal: int) -> None:

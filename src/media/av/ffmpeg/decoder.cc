@@ -42,7 +42,7 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
   frame_.reset(av_frame_alloc());
   if (frame_ == nullptr) return Error(Code::out_of_memory, "no memory for a decoder");
   SpareDecoder spare;
-  if (!info.alpha) spare = take_decoder(parameters, options_);
+  if (!info.alpha && !begins_anew_) spare = take_decoder(parameters, options_);
   used_ = spare.context != nullptr;
   if (used_) {
     context_ = std::move(spare.context);
@@ -58,6 +58,8 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
   context_->pkt_timebase = tick;
   context_->max_pixels = options_.max_pixels;
   skips_exactly_ = may_skip(parameters.codec_id, info);
+  watches_ = parameters.codec_id == AV_CODEC_ID_HEVC && options_.threads <= 1;
+  if (watches_) holes_.watch(*context_);
   expect_reorder(reorder_);
   return {};
 }
@@ -110,8 +112,7 @@ Status Decoder::judge(int code, Messages&& messages) {
   if (code == AVERROR(ENOMEM)) return Error(Code::out_of_memory, "no memory to decode");
   const bool refused = code < 0 && code != AVERROR(EAGAIN) && code != AVERROR_EOF;
   if (refused || messages.errors > 0) {
-    ++damages_;
-    damage_ = messages.first.empty() ? words_of(code) : std::move(messages.first);
+    note_damage(messages.first.empty() ? words_of(code) : std::move(messages.first));
   }
   return {};
 }
@@ -134,7 +135,22 @@ Status Decoder::send(AVPacket& packet, std::int64_t tag, Wanted wanted) {
   const int sent = avcodec_send_packet(context_.get(), &packet);
   packet.pts = pts;
   if (sent == AVERROR(EAGAIN)) return Error(Code::internal, "a decoder was not emptied");
+  note_holes();
   return judge(sent, std::move(messages));
+}
+
+void Decoder::note_holes() {
+  if (!watches_ || !holes_.found()) return;
+  note_damage("parts of the picture are missing");
+}
+
+void Decoder::note_damage(std::string what) {
+  ++damages_;
+  damage_ = std::move(what);
+  if (!watches_) return;
+  repeats_ = repeats_ || !begins_anew_;
+  begins_anew_ = true;
+  holes_.clear_first();
 }
 
 Status Decoder::drain() {
@@ -168,7 +184,11 @@ void Decoder::flush() {
   Messages messages;
   const Listening listening(messages);
   av_frame_unref(frame_.get());
-  avcodec_flush_buffers(context_.get());
+  if (begins_anew_) {
+    context_.reset();  // what it has kept of other pictures would show through
+  } else {
+    avcodec_flush_buffers(context_.get());
+  }
 }
 
 }  // namespace penstock::media::av

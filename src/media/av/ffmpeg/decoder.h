@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "media/av/av.h"
 #include "media/av/ffmpeg/headers.h"
 #include "media/av/ffmpeg/log.h"
+#include "media/av/ffmpeg/picture_holes.h"
 
 namespace penstock::media::av {
 
@@ -33,11 +35,16 @@ class Decoder {
   const AVCodecContext& context() const noexcept { return *context_; }
   bool frame_is_damaged() const noexcept;
   void flush();
+  // True, once: a picture is damaged, and may show what was in memory before. What is decoded again
+  // from before it, after flush(), comes out the same each time.
+  bool must_repeat() noexcept { return std::exchange(repeats_, false); }
   std::int64_t damages() const noexcept { return damages_; }
   const std::string& damage() const noexcept { return damage_; }
 
  private:
   Status judge(int code, Messages&& messages);
+  void note_holes();
+  void note_damage(std::string what);
   Status make(const AVCodecParameters& parameters, const AVCodec* codec, const StreamInfo& info,
               bool bare);
 
@@ -52,6 +59,8 @@ class Decoder {
   bool skips_exactly_ = false;  // pictures that no other refers to are known as such
   std::int64_t damages_ = 0;
   std::string damage_;
+  PictureHoles holes_;
+  bool watches_ = false, begins_anew_ = false, repeats_ = false;
 };
 
 }  // namespace penstock::media::av

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "media/av/ffmpeg/flac_header.h"
+#include "media/av/ffmpeg/packet_samples.h"
 #include "media/av/ffmpeg/picture_order.h"
 #include "media/av/ffmpeg/vpx_packets.h"
 
@@ -90,18 +90,6 @@ bool knows_keys(const AVCodecParameters& is) {
     default:
       return false;
   }
-}
-
-// How many samples an Opus packet holds, by its first two bytes; 0: they make no sense.
-std::int64_t opus_samples(const AVPacket& packet) {
-  if (packet.size < 1) return 0;
-  const unsigned first = packet.data[0], kind = first >> 3, count = first & 3;
-  const std::int64_t frame = kind >= 16        ? 120 << (kind & 3)
-                             : kind >= 12      ? 480 << (kind & 1)
-                             : (kind & 3) == 3 ? 2880
-                                               : 480 << (kind & 3);
-  if (count < 3) return frame * (count == 0 ? 1 : 2);
-  return packet.size < 2 ? 0 : frame * (packet.data[1] & 63);
 }
 
 // How pictures are to be mirrored and turned.
@@ -335,6 +323,7 @@ void Demuxer::describe() {
   info_.bits = is.bits_per_raw_sample > 0 ? is.bits_per_raw_sample : is.bits_per_coded_sample;
   info_.frame_size = is.frame_size;
   info_.pre_roll = is.seek_preroll;
+  info_.alone = stands_alone(is);
   if (info_.container == "flac" && stream_->duration > 0) {
     info_.total = av_rescale_q(stream_->duration, stream_->time_base, {1, is.sample_rate});
   }
@@ -376,6 +365,10 @@ Result<bool> Demuxer::read(Packet& packet) {
   packet.key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
   packet.discard = (packet_->flags & AV_PKT_FLAG_DISCARD) != 0;
   packet.corrupt = (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
+  // The demuxer of raw DV fills up what the file lacks with what was there before.
+  if (info_.container == "dv" && packet.pos >= 0) {
+    packet.corrupt |= std::uint64_t(packet.pos + packet.size) > source_->size();
+  }
   if (options_.kind == Kind::audio) {
     measure(packet);
     if (info_.container == "flac") place_flac(packet);
@@ -396,10 +389,8 @@ Result<bool> Demuxer::read(Packet& packet) {
 // How many samples the packet holds, and how many of them are padding.
 void Demuxer::measure(Packet& packet) const {
   AVCodecParameters& is = *stream_->codecpar;
-  packet.samples = is.codec_id == AV_CODEC_ID_OPUS
-                       ? opus_samples(*packet_)
-                       : av_get_audio_frame_duration2(&is, packet_->size);
-  if (packet.samples <= 0) {
+  packet.samples = said_samples(*packet_, is);
+  if (packet.samples <= 0 && !info_.alone) {
     packet.samples = av_rescale_q(packet_->duration, stream_->time_base, {1, is.sample_rate});
   }
   std::size_t size = 0;
@@ -416,10 +407,7 @@ void Demuxer::measure(Packet& packet) const {
 
 // FFmpeg adds up what it finds, also where something is missing.
 void Demuxer::place_flac(Packet& packet) const {
-  const AVCodecParameters& is = *stream_->codecpar;
-  const std::optional<FlacFrame> frame =
-      flac_frame({packet_->data, std::size_t(packet_->size)},
-                 {is.extradata, std::size_t(std::max(is.extradata_size, 0))});
+  const std::optional<FlacFrame> frame = flac_frame_of(*packet_, *stream_->codecpar);
   packet.strange = !frame;
   if (!frame) return;
   packet.samples = frame->samples;

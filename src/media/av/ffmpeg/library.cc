@@ -103,6 +103,7 @@ class FfmpegInput final : public Input {
     begin_with_.reset();
     decoder_.flush();
   }
+  bool must_repeat() noexcept override { return decoder_.must_repeat(); }
   std::int64_t damages() const noexcept override { return decoder_.damages(); }
   const std::string& damage() const noexcept override { return decoder_.damage(); }
 

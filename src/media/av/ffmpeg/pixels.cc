@@ -23,8 +23,15 @@ AVPixelFormat plain(int format) {
   }
 }
 
-bool is_full(const AVFrame& frame) {
-  return plain(frame.format) != frame.format || number_of(frame.color_range) == AVCOL_RANGE_JPEG;
+int range_of(const AVFrame& frame) {
+  return plain(frame.format) != frame.format ? AVCOL_RANGE_JPEG : number_of(frame.color_range);
+}
+
+// As ffmpeg does it: what libswscale has no table for, and RGB, count as BT.601.
+int table_of(int matrix) {
+  const bool known =
+      matrix > AVCOL_SPC_RGB && matrix <= AVCOL_SPC_BT2020_CL && matrix != AVCOL_SPC_YCGCO;
+  return known && matrix != AVCOL_SPC_UNSPECIFIED ? matrix : SWS_CS_DEFAULT;
 }
 
 Planes planes_of(AVPixelFormat format) {
@@ -88,7 +95,7 @@ Picture picture_of(const AVFrame& frame, bool damaged) {
     picture.row_bytes[i] = frame.linesize[i];
   }
   picture.matrix = matrix_of(number_of(frame.colorspace));
-  picture.full_range = is_full(frame);
+  picture.full_range = range_of(frame) == AVCOL_RANGE_JPEG;
   picture.left_chroma = number_of(frame.chroma_location) != AVCHROMA_LOC_CENTER;
   picture.key = is_key(frame);
   picture.damaged = damaged;
@@ -102,9 +109,9 @@ Picture picture_of(const AVFrame& frame, bool damaged) {
 
 Status PixelConverter::prepare(const AVFrame& frame, AVPixelFormat to) {
   const AVPixelFormat from = plain(frame.format);
-  const int full = is_full(frame) ? 1 : 0, matrix = number_of(frame.colorspace);
+  const int range = range_of(frame), matrix = number_of(frame.colorspace);
   if (context_ != nullptr && width_ == frame.width && height_ == frame.height && from_ == from &&
-      to_ == to && full_ == full && matrix_ == matrix) {
+      to_ == to && range_ == range && matrix_ == matrix) {
     return {};
   }
   context_.reset(sws_getContext(frame.width, frame.height, from, frame.width, frame.height, to,
@@ -115,11 +122,18 @@ Status PixelConverter::prepare(const AVFrame& frame, AVPixelFormat to) {
                                         (name != nullptr ? name : "unknown") +
                                         " cannot be converted");
   }
-  const int* table = sws_getCoefficients(matrix == AVCOL_SPC_UNSPECIFIED ? SWS_CS_DEFAULT : matrix);
-  (void)sws_setColorspaceDetails(context_.get(), table, full, sws_getCoefficients(SWS_CS_DEFAULT),
-                                 1, 0, 1 << 16, 1 << 16);
+  // A frame that says nothing of its range has that which libswscale takes its format to have.
+  int full = 0, full_out = 0, brightness = 0, contrast = 0, saturation = 0;
+  int *was = nullptr, *was_out = nullptr;
+  (void)sws_getColorspaceDetails(context_.get(), &was, &full, &was_out, &full_out, &brightness,
+                                 &contrast, &saturation);
+  if (range != AVCOL_RANGE_UNSPECIFIED) full = range == AVCOL_RANGE_JPEG ? 1 : 0;
+  // RGB of many bits goes through YUV and back, by the same matrix; grey is that of BT.601.
+  const int* const in = sws_getCoefficients(table_of(matrix));
+  const int* const out = to == AV_PIX_FMT_GRAY8 ? sws_getCoefficients(SWS_CS_DEFAULT) : in;
+  (void)sws_setColorspaceDetails(context_.get(), in, full, out, 1, 0, 1 << 16, 1 << 16);
   width_ = frame.width, height_ = frame.height, from_ = from, to_ = to;
-  full_ = full, matrix_ = matrix;
+  range_ = range, matrix_ = matrix;
   return {};
 }
 

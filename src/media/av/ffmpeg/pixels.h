@@ -20,7 +20,7 @@ class PixelConverter {
   Status prepare(const AVFrame& frame, AVPixelFormat to);
 
   SwsPtr context_;
-  int width_ = 0, height_ = 0, from_ = -1, to_ = -1, matrix_ = -1, full_ = -1;
+  int width_ = 0, height_ = 0, from_ = -1, to_ = -1, matrix_ = -1, range_ = -1;
   std::vector<std::uint8_t> padded_;
 };
 

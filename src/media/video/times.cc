@@ -1,0 +1,93 @@
+#include "media/video/times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace penstock::media {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;
+
+// The first packets of the parts. A packet that is shown before the one in front of it is decoded
+// belongs to another stream.
+std::vector<std::uint32_t> parts_of(const FrameIndex& index, const av::StreamInfo& stream) {
+  constexpr std::int64_t kTurn = std::int64_t(1) << 31, kHalfTurn = std::int64_t(1) << 32;
+  const bool mpeg = stream.container == "mpegts" || stream.container == "mpeg";
+  std::vector<std::uint32_t> parts = {0};
+  std::int64_t first = 0, last = 0;
+  int count = 0;  // of the packets of this part
+  for (std::size_t i = 0; i < index.packets.size(); ++i) {
+    const IndexedPacket& one = index.packets[i];
+    if (one.pts == av::kNoTime || one.dts == av::kNoTime) continue;
+    if (one.pts < -kMost || one.pts > kMost || one.dts < -kMost || one.dts > kMost) return {0};
+    std::int64_t decoded = one.dts;
+    // Of FLV only the times of presentation have been made to run on.
+    if (stream.container == "flv") {
+      decoded += std::int64_t(std::round(double(one.pts - one.dts) / double(kTurn))) * kTurn;
+    }
+    // One that is a little late among others is only that, unless a key frame says more.
+    const bool back = count > 0 && decoded < last && one.pts < last;
+    // FFmpeg takes a time far before the first for one that has turned over.
+    const bool turned = count > 0 && mpeg && decoded - last > kHalfTurn;
+    if (turned ||
+        (back && (one.key || last - decoded >= 2 * (last - first) / std::max(count - 1, 1)))) {
+      parts.push_back(std::uint32_t(i));
+      count = 0;
+    }
+    if (count++ == 0) first = decoded;
+    last = decoded;
+  }
+  return parts;
+}
+
+struct Part {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  std::int64_t frames = 0;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> shown_times(const FrameIndex& index, const av::StreamInfo& stream) {
+  const std::vector<std::uint32_t> begins = parts_of(index, stream);
+  std::vector<std::int64_t> shown;
+  shown.reserve(index.frames.size());
+  if (begins.size() == 1) {
+    for (const std::uint32_t frame : index.frames) shown.push_back(index.packets[frame].pts);
+    std::sort(shown.begin(), shown.end());
+    return shown;
+  }
+  std::vector<Part> parts(begins.size());
+  const auto part_of = [&begins](std::uint32_t packet) {
+    return std::size_t(std::upper_bound(begins.begin(), begins.end(), packet) - begins.begin()) - 1;
+  };
+  for (const std::uint32_t frame : index.frames) {
+    Part& part = parts[part_of(frame)];
+    const std::int64_t time = index.packets[frame].pts;
+    part.first = std::min(part.first, time), part.last = std::max(part.last, time);
+    ++part.frames;
+  }
+  // How much later each part is than its times say.
+  std::vector<std::int64_t> later(parts.size(), 0);
+  const double rate = stream.rate > 0 ? stream.rate : 25;
+  std::int64_t step =
+      stream.tick > 0 ? std::llround(std::min(1 / (rate * stream.tick), double(kMost) / 2)) : 1;
+  std::int64_t end = 0;
+  bool begun = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (part.frames == 0) continue;
+    if (part.frames > 1) step = (part.last - part.first) / (part.frames - 1);
+    if (begun) later[i] = end - part.first;
+    end = std::min(part.last + later[i] + step, kMost);
+    begun = true;
+  }
+  for (const std::uint32_t frame : index.frames) {
+    shown.push_back(index.packets[frame].pts + later[part_of(frame)]);
+  }
+  std::sort(shown.begin(), shown.end());
+  return shown;
+}
+
+}  // namespace penstock::media
