@@ -61,19 +61,30 @@ class Samples(Labelled):
 
     def __getitem__(self, key: Any) -> Any:
         got = super().__getitem__(key)
+        if not isinstance(got, Samples):
+            return got
         parts = parts_of(key, self.ndim)
-        if not isinstance(got, Samples) or parts is None or self._time is None:
+        if parts is None or self._time is None:
+            if any(map(_leaves_out, key if isinstance(key, tuple) else [key])):
+                got.sample_rate = 0
             return got
         along = parts[self._time]
-        if isinstance(along, slice):
+        if _leaves_out(along):
+            got.sample_rate = 0
+        elif isinstance(along, slice):
             begin, _, step = along.indices(self.shape[self._time])
-            if abs(step) != 1:
-                got.sample_rate = 0
-            elif step == 1:
+            if step == 1:
                 got._time = self._time - sum(is_number(part) for part in parts[: self._time])
                 if self.start is not None and self.sample_rate > 0:
                     got.start = self.start + begin / self.sample_rate
         return got
+
+
+def _leaves_out(part: Any) -> bool:
+    """May what a key asks of an axis leave out numbers in between?"""
+    if isinstance(part, slice):
+        return part.step is not None and abs(part.step) != 1
+    return isinstance(part, list | np.ndarray) and np.ndim(part) > 0
 
 
 def audio_info(src: SoundLike, *, stream: int | None = None) -> AudioInfo:

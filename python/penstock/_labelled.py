@@ -17,8 +17,7 @@ class Labelled(np.ndarray[Any, np.dtype[Any]]):
     """Attributes, and what they are where nothing is known."""
 
     def __array_finalize__(self, made_from: Any) -> None:
-        for name, nothing in self._labels.items():
-            setattr(self, name, nothing())
+        self._forget()
 
     def _label(self, other: Any) -> Any:
         """`other`, which holds the same, with what is known of this one."""
@@ -39,6 +38,18 @@ class Labelled(np.ndarray[Any, np.dtype[Any]]):
 
     def astype(self, *args: Any, **options: Any) -> Any:
         return self._label(super().astype(*args, **options))
+
+    def _forget(self) -> None:
+        for name, nothing in self._labels.items():
+            setattr(self, name, nothing())
+
+    def sort(self, *args: Any, **options: Any) -> None:
+        super().sort(*args, **options)
+        self._forget()  # also for np.sort, which sorts a copy
+
+    def partition(self, *args: Any, **options: Any) -> None:
+        super().partition(*args, **options)
+        self._forget()
 
     def __reduce__(self) -> Any:
         reduced: Any = super().__reduce__()

@@ -74,10 +74,19 @@ std::uint64_t table_bytes(unsigned flags) {
   return (flags & 0x80) != 0 ? std::uint64_t(3) << ((flags & 7) + 1) : 0;
 }
 
-std::string of_gif(File& file) {
+// Where the last packet begins; 0: nobody knows. What is in front of it has been read.
+std::uint64_t last_packet(const FrameIndex& index) {
+  return index.packets.empty() ? 0
+                               : std::uint64_t(std::max<std::int64_t>(index.packets.back().pos, 0));
+}
+
+std::string of_gif(File& file, const FrameIndex& index) {
   constexpr unsigned kExtension = 0x21, kPicture = 0x2C;
   const char* const cut = "the file ends before its trailer";
-  std::uint64_t place = 13 + table_bytes(file.byte(10).value_or(0));
+  std::uint64_t place = last_packet(index);
+  if (file.byte(place) != kExtension && file.byte(place) != kPicture) {
+    place = 13 + table_bytes(file.byte(10).value_or(0));
+  }
   for (;;) {
     const std::optional<unsigned> kind = file.byte(place);
     if (!kind) return cut;
@@ -92,10 +101,13 @@ std::string of_gif(File& file) {
 }
 
 // One picture that moves, or a row of them.
-std::string of_png(File& file) {
-  std::uint64_t place = 0;
-  while (file.holds(place, "\x89PNG\r\n\x1A\n")) {
-    place += 8;
+std::string of_png(File& file, const FrameIndex& index) {
+  constexpr std::string_view kBegin = "\x89PNG\r\n\x1A\n", kFrame = "fcTL";
+  std::uint64_t place = last_packet(index);
+  bool inside = file.holds(place + 4, kFrame);
+  if (!inside && !file.holds(place, kBegin)) place = 0;
+  for (; inside || file.holds(place, kBegin); inside = false) {
+    if (!inside) place += kBegin.size();
     for (bool last = false; !last;) {
       const std::optional<std::uint64_t> size = file.big(place, 4);
       if (!size || *size + 12 > file.size() - place) return "the file ends before its last chunk";
@@ -197,8 +209,8 @@ std::string of_avi(File& file) {
 std::string early_end(const storage::Source& source, const FrameIndex& index,
                       const std::string& container) {
   File file(source);
-  if (container == "gif") return of_gif(file);
-  if (container == "apng" || container == "png_pipe") return of_png(file);
+  if (container == "gif") return of_gif(file, index);
+  if (container == "apng" || container == "png_pipe") return of_png(file, index);
   if (container == "yuv4mpegpipe") return of_y4m(file, index);
   if (container == "ivf") return of_ivf(file, index);
   if (container == "flv") return of_flv(file);

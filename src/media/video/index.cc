@@ -25,7 +25,12 @@ bool times_run_on(FrameIndex& index, const av::StreamInfo& stream) {
   std::int64_t last = av::kNoTime, latest = av::kNoTime, turn = 0;
   bool jumps = false, reorders = false, returns = false;
   for (IndexedPacket& one : index.packets) {
-    if (one.dts == av::kNoTime || one.pts == av::kNoTime) continue;
+    if (one.pts == av::kNoTime) continue;
+    if (one.dts == av::kNoTime) {  // what is in front of a key frame is shown before it
+      returns = returns || (one.key && latest != av::kNoTime && one.pts <= latest);
+      latest = std::max(latest, one.pts);
+      continue;
+    }
     if (turns && last != av::kNoTime) {
       const std::int64_t step = one.dts + turn - last;
       turn -= (step + (step < 0 ? -kTurn : kTurn) / 2) / kTurn * kTurn;

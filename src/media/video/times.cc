@@ -9,9 +9,43 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;
 
+bool is_absurd(std::int64_t time) {
+  return time < -kMost || time > kMost;
+}
+
+// The same where nothing is known of when packets are decoded. What is in front of a key frame is
+// shown before it: one that is shown before the last key frame, or further back than pictures ever
+// wait for others, belongs to another stream.
+std::vector<std::uint32_t> parts_by_keys(const FrameIndex& index) {
+  constexpr std::int64_t kMostWaiting = 16;
+  std::vector<std::uint32_t> parts = {0};
+  std::int64_t first = av::kNoTime, latest = av::kNoTime, key = av::kNoTime, count = 0;
+  for (std::size_t i = 0; i < index.packets.size(); ++i) {
+    const IndexedPacket& one = index.packets[i];
+    if (one.pts == av::kNoTime) continue;
+    if (is_absurd(one.pts)) return {0};
+    if (one.key && count > 0) {
+      const std::int64_t step = (latest - first) / std::max<std::int64_t>(count - 1, 1);
+      if (one.pts <= key || latest - one.pts > kMostWaiting * std::max<std::int64_t>(step, 1)) {
+        parts.push_back(std::uint32_t(i));
+        count = 0;
+      }
+    }
+    if (one.key) key = one.pts;
+    first = count == 0 ? one.pts : std::min(first, one.pts);
+    latest = count == 0 ? one.pts : std::max(latest, one.pts);
+    ++count;
+  }
+  return parts;
+}
+
 // The first packets of the parts. A packet that is shown before the one in front of it is decoded
 // belongs to another stream.
 std::vector<std::uint32_t> parts_of(const FrameIndex& index, const av::StreamInfo& stream) {
+  const auto is_known = [](const IndexedPacket& one) { return one.dts != av::kNoTime; };
+  if (std::none_of(index.packets.begin(), index.packets.end(), is_known)) {
+    return parts_by_keys(index);
+  }
   constexpr std::int64_t kTurn = std::int64_t(1) << 31, kHalfTurn = std::int64_t(1) << 32;
   const bool mpeg = stream.container == "mpegts" || stream.container == "mpeg";
   std::vector<std::uint32_t> parts = {0};
@@ -20,7 +54,7 @@ std::vector<std::uint32_t> parts_of(const FrameIndex& index, const av::StreamInf
   for (std::size_t i = 0; i < index.packets.size(); ++i) {
     const IndexedPacket& one = index.packets[i];
     if (one.pts == av::kNoTime || one.dts == av::kNoTime) continue;
-    if (one.pts < -kMost || one.pts > kMost || one.dts < -kMost || one.dts > kMost) return {0};
+    if (is_absurd(one.pts) || is_absurd(one.dts)) return {0};
     std::int64_t decoded = one.dts;
     // Of FLV only the times of presentation have been made to run on.
     if (stream.container == "flv") {

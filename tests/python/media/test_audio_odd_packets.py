@@ -109,3 +109,14 @@ def test_a_sound_that_is_all_padding_is_not_damaged(sounds: Sounds, tmp_path: Pa
     sound = io.load_audio(path, strict=True)
     assert sound.shape[1] == decoded(path).shape[1] == 0
     assert sound.damaged == 0
+
+
+@pytest.mark.parametrize("name", ["of_eight.w64", "of_two.wav"])
+def test_bytes_that_make_a_length_even_are_no_damage(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    form = "-c:a pcm_s24le -ac 1 -rf64 always" if name.endswith(".wav") else "-c:a pcm_s24le -ac 1"
+    ffmpeg("-f", "lavfi", "-i", "sine=r=44100,atrim=end_sample=22051", *form.split(), str(path))
+    whole = io.load_audio(path, strict=True)
+    assert whole.damaged == 0
+    assert np.abs(whole[:, :22051] - decoded(str(path), 1)[:, :22051]).max() < 1e-6
+    assert io.load_audio(path, strict=True, channels=2).shape == (2, whole.shape[1])

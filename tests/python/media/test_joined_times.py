@@ -58,3 +58,36 @@ def test_an_index_that_was_kept_knows_that_times_run_on(clips: Clips, tmp_path: 
     times = [io.Video(path, keep_index=True).times for _ in range(2)]
     assert times[0] == times[1]
     assert times[1][-1] == pytest.approx(59 / 30)
+
+
+MATROSKA = {
+    "hevc": "-c:v libx265 -preset veryfast -pix_fmt yuv420p "
+    "-x265-params log-level=error:bframes=6:keyint=21",
+    "hevc_open": "-c:v libx265 -preset veryfast -pix_fmt yuv420p "
+    "-x265-params log-level=error:bframes=4:keyint=12:open-gop=1:b-adapt=0",
+    "h264": "-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 20 -bf 3",
+    "h264_one_group": "-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 1000 -bf 0",
+    "mpeg2": "-c:v mpeg2video -g 12 -bf 2",
+    "mpeg4": "-c:v mpeg4 -g 12 -bf 2",
+    "vp9": "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -g 20 -pix_fmt yuv420p",
+}
+
+
+@pytest.mark.parametrize("kind", MATROSKA)
+def test_matroska_without_times_of_decoding_has_those_that_it_says(kind: str, clips: Clips) -> None:
+    path = clips.make(f"says_{kind}.mkv", *source(), *MATROSKA[kind].split(), frames=60)
+    video = io.Video(path)
+    assert len(video) == 60
+    assert np.diff(video.times) == pytest.approx(1 / 30, abs=1.1e-3)  # they are milliseconds
+    assert video.at([1.01]).indices == [30]
+    assert np.array_equal(video.at([1.01]), decoded(path)[[30]])
+
+
+@pytest.mark.parametrize("kind", MATROSKA)
+def test_matroska_files_put_one_behind_the_other_run_on(kind: str, clips: Clips) -> None:
+    part = clips.make(f"says_{kind}.mkv", *source(), *MATROSKA[kind].split(), frames=60)
+    video = io.Video(_joined(f"anew_{kind}.mkv", [part, part], clips))
+    assert len(video) == 120
+    assert np.diff(video.times) == pytest.approx(1 / 30, abs=1.5e-3)
+    assert video.at([1.01, 3.01]).indices == [30, 90]
+    assert np.array_equal(video[:], np.concatenate([decoded(part)] * 2))

@@ -35,6 +35,8 @@ def test_slices_of_frames_say_which_ones_they_are(clips: Clips) -> None:
         frames[None],
         frames[:, [1, 2], :, [0, 1]],
         frames.transpose(3, 0, 1, 2),
+        np.sort(frames, axis=0),
+        np.partition(frames, 2, axis=0),
     ):
         assert isinstance(other, io.Frames)
         assert other.indices == other.times == []
@@ -88,9 +90,18 @@ def test_samples_know_what_they_are(sounds: Sounds) -> None:
     turned = io.load_audio(data, start=1, layout="TC", sample_rate=16000)
     assert turned[1600:].start == pytest.approx(1.1)
     assert turned[:, 1].start == 1
-    for other in (sound * 0.5, np.roll(sound, 9), sound[:, ::-1], sound[:, sound[0] > 0], sound.T):
+    for other in (sound * 0.5, np.roll(sound, 9), sound[:, ::-1], sound.T, sound[None][:, 0]):
         assert (other.sample_rate, other.start) == (44100, None)
-    assert (sound[:, ::2].sample_rate, sound[:, ::2].start) == (0, None)
+    for fewer in (
+        sound[:, ::2],
+        (sound * 0.5)[:, ::2],
+        sound.mean(0)[::2],
+        sound.T[::2],
+        sound[None][:, :, ::2],
+        sound[:, sound[0] > 0],
+        sound[:, [5, 9]],
+    ):
+        assert (fewer.sample_rate, fewer.start) == (0, None)
 
 
 def test_a_video_is_opened_again_where_it_is_unpickled(clips: Clips, tmp_path: Path) -> None:

@@ -355,10 +355,13 @@ Result<bool> Demuxer::read(Packet& packet) {
       return false;
     }
     if (got < 0) return failed(got, "read on");
-  } while (packet_->stream_index != stream_->index);
+  } while (packet_->stream_index != stream_->index || !leave_out_filling());
   packet = {};
   packet.pts = time_or_none(packet_->pts);
-  packet.dts = time_or_none(packet_->dts);
+  // Matroska keeps no times of decoding. FFmpeg makes some up, of which pyramids of B-frames go
+  // back.
+  const bool made_up = info_.container.starts_with("matroska") && !info_.in_order;
+  if (options_.kind == Kind::audio || !made_up) packet.dts = time_or_none(packet_->dts);
   packet.duration = packet_->duration;
   packet.pos = packet_->pos;
   packet.size = packet_->size;
@@ -384,6 +387,16 @@ Result<bool> Demuxer::read(Packet& packet) {
   }
   packet.hidden = !io_->blank() && is_hidden(*packet_, stream_->codecpar->codec_id);
   return true;
+}
+
+// Bytes behind the last sample that make a length even are no damage. False: there is nothing else.
+bool Demuxer::leave_out_filling() {
+  const int block = stream_->codecpar->block_align;
+  const bool in_blocks = info_.container == "wav" || info_.container == "w64";
+  const bool alike = info_.codec.starts_with("pcm_") || info_.codec.starts_with("gsm");
+  if (!in_blocks || !alike || block <= 0 || packet_->size % block == 0) return true;
+  av_shrink_packet(packet_.get(), packet_->size - packet_->size % block);
+  return packet_->size > 0;
 }
 
 // How many samples the packet holds, and how many of them are padding.

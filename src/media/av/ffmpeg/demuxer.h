@@ -46,6 +46,7 @@ class Demuxer {
   void describe();
   void describe_mp3();
   void measure(Packet& packet) const;
+  bool leave_out_filling();
   void place_flac(Packet& packet) const;
   Error failed(int code, const char* doing);
   static int refuse(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
