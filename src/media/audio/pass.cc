@@ -57,12 +57,12 @@ Pass::Span Pass::measured(const av::Sound& sound) {
   return {at_, sound.samples, front, std::clamp<std::int64_t>(back, 0, sound.samples - front)};
 }
 
-// Vorbis: the first packet gives nothing. Ogg says how many samples there are before the end of a
-// page; where the first packet and the last are on one, FFmpeg counts both, and so calls too many
-// samples padding.
-void Pass::note_silence(const av::Packet& packet, std::int64_t damages) {
+// Vorbis: the first packet gives nothing, or what is to be left out. Ogg says how many samples there
+// are before the end of a page; where the first packet and the last are on one, FFmpeg counts both,
+// and so calls too many samples padding.
+void Pass::note_silence(const av::Packet& packet, std::int64_t at, std::int64_t damages) {
   if (stream_.container != "ogg" || stream_.codec != "vorbis") return;
-  if (got_tag_ == tag_ - 1 || damages != input_.damages()) return;
+  if (at_ != at || damages != input_.damages()) return;
   silent_page_ = packet.pos, silent_ = packet.samples;
 }
 
@@ -146,7 +146,7 @@ Result<bool> Pass::run(bool all) {
     note_damage();
     Result<bool> as_said = take_sounds();
     if (!as_said || !*as_said) return as_said;
-    if (all_) note_gap(packet, at), note_silence(packet, damages);
+    if (all_) note_gap(packet, at), note_silence(packet, at, damages);
   }
   // Times of packets may be rounded, so that the end seems to come before the part.
   if (skipped_ && spans_.empty()) return false;

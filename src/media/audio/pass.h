@@ -69,7 +69,7 @@ class Pass {
   Status go(std::int64_t past);
   bool settles(const av::Packet& packet, bool near);
   void note_damage();
-  void note_silence(const av::Packet& packet, std::int64_t damages);
+  void note_silence(const av::Packet& packet, std::int64_t at, std::int64_t damages);
   void note_gap(const av::Packet& packet, std::int64_t at);
   void note_container();
   bool is_lost(std::int64_t tag) const;

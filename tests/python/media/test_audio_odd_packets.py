@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from clips import ffmpeg
-from penstock import io
+from penstock import _core, io
 from sounds import Sounds, decoded
+
+FFMPEG_5 = (_core.ffmpeg()[0] or "").startswith("5.")
 
 
 def assert_parts(data: bytes, whole: np.ndarray, rate: int, **options: Any) -> None:
@@ -80,7 +82,8 @@ def test_edit_lists_shorten_packets(
     data = rebuilt(plain.read_bytes(), place, lambda old: old[:4] + table)
     path.write_bytes(data)
     whole = io.load_audio(path)
-    assert np.array_equal(whole, decoded(str(path), 1))
+    if FFMPEG_5:  # later commands leave out packets in front of where an edit begins, not in it
+        assert np.array_equal(whole, decoded(str(path), 1))
     assert_parts(data, whole, 44100)
     if coding == "aac":
         assert_parts(data, whole, 44100, exact=False)
@@ -107,7 +110,7 @@ def test_a_sound_that_is_all_padding_is_not_damaged(sounds: Sounds, tmp_path: Pa
     path = str(tmp_path / "one.m4a")
     ffmpeg("-i", sounds("s16.wav"), "-af", "atrim=end_sample=1", "-c:a", "aac", path)
     sound = io.load_audio(path, strict=True)
-    assert sound.shape[1] == decoded(path).shape[1] == 0
+    assert sound.shape[1] == decoded(path).shape[1] <= 1  # FFmpeg 9's encoder counts right
     assert sound.damaged == 0
 
 

@@ -59,11 +59,11 @@ def _check_cut(data: bytes) -> None:
         io.load_video(data)
     few = io.sample_video(data, 4, on_error="partial")
     assert "damaged after frame" in str(few.error)
-    assert len(few) > 1
+    assert len(few) >= 1
     seen = []
     with pytest.raises(ValueError, match="corrupt"):
         seen.extend(io.Video(data))
-    assert 1 < len(seen) < COUNT
+    assert 1 <= len(seen) < COUNT
 
 
 def _check_whole(data: bytes) -> None:
