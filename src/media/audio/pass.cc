@@ -57,9 +57,9 @@ Pass::Span Pass::measured(const av::Sound& sound) {
   return {at_, sound.samples, front, std::clamp<std::int64_t>(back, 0, sound.samples - front)};
 }
 
-// Vorbis: the first packet gives nothing, or what is to be left out. Ogg says how many samples there
-// are before the end of a page; where the first packet and the last are on one, FFmpeg counts both,
-// and so calls too many samples padding.
+// Vorbis: the first packet gives nothing, or what is to be left out. Ogg says how many samples
+// there are before the end of a page; where the first packet and the last are on one, FFmpeg counts
+// both, and so calls too many samples padding.
 void Pass::note_silence(const av::Packet& packet, std::int64_t at, std::int64_t damages) {
   if (stream_.container != "ogg" || stream_.codec != "vorbis") return;
   if (at_ != at || damages != input_.damages()) return;
