@@ -120,7 +120,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         )
         words = words.replace("give format=, one of", f"give {give}, one of")
         words = words.replace("give a larger max_member", "in Python give a larger max_member")
-        _complain(f"penstock {options.command}: {words or type(error).__name__}")
+        words = "; ".join([words or type(error).__name__, *getattr(error, "__notes__", [])])
+        _complain(f"penstock {options.command}: {words}")
         return 1
     except KeyboardInterrupt:
         return 130

@@ -1,6 +1,7 @@
 """`penstock convert` changes no value on its way, and its verification would notice if it did."""
 
 import json
+import re
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +11,7 @@ import h5py
 import numpy as np
 import penstock as ps
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 from penstock import io
@@ -131,12 +133,16 @@ def test_steps_of_any_length_go_to_parquet_and_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["tar", "parquet", "npy"])
-def test_a_feature_that_the_first_record_lacks_is_not_left_out(tmp_path: Path, ending: str) -> None:
+def test_a_feature_that_the_first_record_lacks_is_not_left_out(
+    tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = examples(tmp_path / "a.tfrecord", {"n": 1}, {"n": 2, "more": [1.5, 2.5]})
     target = tmp_path / f"b.{ending}"
     said = r"the feature 'more', .* \(--fields n=int64,more=float\[\]\)"
     with pytest.raises(ValueError, match=said):
         convert(source, target)
+    assert main(["convert", str(source), str(target)]) == 1
+    assert "a.tfrecord:1" in capsys.readouterr().err
     assert not target.exists()
     convert(source, target, fields=["n"], verify=True)  # it is not wanted
     if ending == "parquet":
@@ -208,6 +214,59 @@ def test_arrays_of_narrower_types_go_into_the_same_column(tmp_path: Path, pair: 
     assert got == [[1, 2], [1, top.item() if "f" in narrow else top]]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [np.int64(3), np.int64(4), np.float32(4.5)],
+        [np.int64(3), np.int64(4), np.float64(4)],
+        [np.float32(0.1), np.float32(0.1), np.float64(0.1)],
+        [np.float64(3), np.float64(4), np.int64(2**53 + 1)],
+        [np.bool_(True), np.bool_(False), np.int64(3)],
+        [np.int64(3), np.int64(4), np.bool_(True)],
+        [np.int64(3), np.int64(4), np.uint64(4)],
+        [np.datetime64("2020", "s"), np.datetime64("NaT", "s"), np.datetime64(1, "ns")],
+    ],
+    ids=lambda values: f"{values[0].dtype} {values[2].dtype}",
+)
+def test_single_numbers_that_a_column_would_change_are_refused(
+    tmp_path: Path, values: list[Any]
+) -> None:
+    source = write_tar(tmp_path / "x.tar", [{"score.npy": npy(value)} for value in values])
+    said = f"sample 2: 'score.npy' is {values[2].dtype}, and {values[0].dtype} in the first sample"
+    for size in (None, 1):
+        with pytest.raises(TypeError, match=re.escape(said)):
+            convert(source, tmp_path / "y.parquet", shard_size=size, threads=1, overwrite=True)
+
+
+def test_single_numbers_of_narrower_types_go_into_the_same_column(tmp_path: Path) -> None:
+    values = [np.float64(0.1), np.float32(0.1), np.int32(-7), np.float16(2), np.uint8(255)]
+    samples = [{"score.npy": npy(value), "cls": b"1"} for value in values]
+    source = write_tar(tmp_path / "x.tar", [*samples, {"cls": b"2"}])
+    convert(source, tmp_path / "y.parquet", verify=True)
+    got = pq.read_table(tmp_path / "y.parquet")["score.npy"]
+    assert got.type == pa.float64()
+    assert got.to_pylist() == [*(float(value) for value in values), None]
+
+
+def test_arrays_of_no_values_are_named(tmp_path: Path) -> None:
+    source = write_tar(tmp_path / "x.tar", [{"x.npy": npy(np.zeros((0, 3)))}] * 2)
+    with pytest.raises(TypeError, match=r"sample 0: 'x\.npy' has the shape \[0, 3\], and a column"):
+        convert(source, tmp_path / "y.parquet")
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_lists_of_variable_length_in_hdf5_are_lists_in_parquet(tmp_path: Path, first: int) -> None:
+    rows = [list(range(first + i)) for i in range(5)]
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        column = file.create_dataset("v", (5,), dtype=h5py.vlen_dtype("i4"))
+        for i, row in enumerate(rows):
+            column[i] = row
+    done = convert(tmp_path / "x.h5", tmp_path / "y.parquet", shard_size=2, verify=True)
+    tables = [pq.read_table(name) for name in done.files]
+    assert all(one.schema.field("v").type == pa.list_(pa.int32()) for one in tables)
+    assert pa.concat_tables(tables)["v"].to_pylist() == rows
+
+
 @pytest.mark.parametrize("numbers", [[2**64, 1], [1, 2**64], [1, 2**63], [2**63, 1]])
 def test_a_label_beyond_int64_is_named(
     tmp_path: Path, numbers: list[int], capsys: pytest.CaptureFixture[str]
@@ -231,6 +290,61 @@ def test_dates_of_arrays_keep_their_unit_and_their_gaps(tmp_path: Path) -> None:
         TypeError, match=r"sample 1: 'data' is datetime64\[ms\], and datetime64\[D\]"
     ):
         convert(arrays(tmp_path, days, days.astype("M8[ms]")), tmp_path / "z.parquet")
+
+
+DATES = {
+    "zone": pa.timestamp("us", "Europe/Berlin"),
+    "ns": pa.timestamp("ns"),
+    "day": pa.date32(),
+    "time": pa.time32("ms"),
+    "long": pa.time64("us"),
+    "for": pa.duration("s"),
+}
+
+
+def dates() -> pa.Table:
+    columns = {}
+    for name, kind in DATES.items():
+        counts = pa.array([0, 3000, None, 86_399_000], pa.int32() if "32" in str(kind) else None)
+        made = counts.view(kind)
+        columns[name] = made
+        columns[f"{name} lists"] = pa.ListArray.from_arrays([0, 1, 1, 3, 4], made)
+        pairs = pa.concat_arrays([made, made])
+        columns[f"{name} pairs"] = pa.FixedSizeListArray.from_arrays(pairs, 2)
+    columns["at"] = pa.StructArray.from_arrays([columns["zone"]], ["when"])
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_dates_of_tables_keep_their_types(tmp_path: Path, ending: str) -> None:
+    what, source = dates(), tmp_path / f"x.{ending}"
+    if ending == "parquet":
+        pq.write_table(what, source)
+    else:
+        feather.write_feather(what, source)
+    done = convert(source, tmp_path / "y.parquet", shard_size=3, verify=True)
+    got = pa.concat_tables(pq.read_table(name) for name in done.files)
+    for name, kind in DATES.items():
+        assert got.schema.field(name).type == kind
+        assert got.schema.field(f"{name} lists").type == pa.list_(kind)
+        assert got.schema.field(f"{name} pairs").type == pa.list_(kind, 2)
+    plain = what.flatten()
+    assert got.schema.field("at.when").type == DATES["zone"]
+    for name in plain.schema.names:
+        assert got[name].combine_chunks() == plain[name].combine_chunks(), name
+
+
+def test_verification_notices_that_a_zone_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = pa.array([1, 2], pa.timestamp("us", "UTC"))
+    made = _columns.schema_of
+
+    def without(source: Any) -> Any:
+        return pa.schema([("when", pa.timestamp("us"))] if made(source) else [])
+
+    monkeypatch.setattr(_parquet_writer, "schema_of", without)
+    fails(table(tmp_path / "x.parquet", when=times), tmp_path / "y.parquet")
 
 
 # Zarr

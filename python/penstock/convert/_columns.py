@@ -10,6 +10,7 @@ import numpy as np
 from penstock._printable import printable
 from penstock.convert._same import widens
 from penstock.convert._values import is_bytes
+from penstock.data import _arrow_dates as dates
 from penstock.data._plan import DecodeImage, OpenTables, ParseExample, TableValues, leaves
 
 if TYPE_CHECKING:
@@ -51,10 +52,8 @@ def table_of(rows: list[dict[str, Any]], first: int, ragged: Collection[str], sc
 
 def _declared(source: Source) -> dict[str, Any]:
     """What a table says of the columns whose values may not tell: text and bytes, which may be
-    null, and Python's lists, which may be empty. Examples have lists, too."""
+    null, Python's lists, which may be empty, and dates. Examples have lists, too."""
     import pyarrow as pa
-
-    from penstock.data._arrow import ArrowReader, ParquetReader
 
     first = leaves(source.ds._node)[0]
     if not isinstance(first.source, OpenTables):
@@ -62,17 +61,13 @@ def _declared(source: Source) -> dict[str, Any]:
             spec for step in first.steps if isinstance(step, ParseExample) for spec in step.fields
         ]
         return {name: _list_of(kind) for name, kind in specs if _list_of(kind) is not None}
-    leaf = first.source
-    reader = ParquetReader if leaf.format == "parquet" else ArrowReader
-    table = reader(leaf.names[0], False).schema.empty_table()
-    while any(pa.types.is_struct(kind) for kind in table.schema.types):
-        table = table.flatten()
+    casts = dict(first.source.casts)
     steps = source.ds._steps
     values = {name for step in steps if isinstance(step, TableValues) for name in step.names}
     decoded = {name for step in steps if isinstance(step, DecodeImage) for name in step.fields}
-    found = {}
-    for name, kind in zip(table.schema.names, table.schema.types, strict=True):
-        if name not in source.fields or name in decoded or name in dict(leaf.casts):
+    found = source.dates
+    for name, kind in source.columns.items():
+        if name not in source.fields or name in decoded or name in casts:
             continue
         if any(part in str(kind) for part in ("<item: dictionary", "<element: dictionary")):
             continue
@@ -100,6 +95,7 @@ def _column(name: str, values: list[Any], first: int, ragged: bool, kind: Any | 
     """`first` is the number of the first sample."""
     import pyarrow as pa
 
+    kind = _checked(name, values, first, kind)
     values = [_pythons(value) if isinstance(value, np.generic) else value for value in values]
     known = [value for value in values if value is not None]
     if not known:
@@ -129,12 +125,28 @@ def _refused(what: str, value: Any, error: Exception) -> Exception:
             f"{what} is '{printable(error.object)}', which is not UTF-8, and texts in Parquet are: "
             "rename the file, or choose fields (--fields)"
         )
-    if type(value) is int:
+    if type(value) is int and not -(2**63) <= value < 2**63:
         return ValueError(
             f"{what} is {value}, and whole numbers of samples become int64, which does not hold "
             "it: choose other fields (--fields), or keep it as text (a member .txt)"
         )
     return TypeError(f"{what} cannot become a column: {error}; choose other fields (--fields)")
+
+
+def _checked(name: str, values: list[Any], first: int, kind: Any | None) -> Any | None:
+    """The type of the column that these go into. NumPy's single numbers must fit: pyarrow casts
+    what becomes of them, Python's numbers, without a word."""
+    import pyarrow as pa
+
+    fit = set()
+    for i, value in enumerate(values, first):
+        if not isinstance(value, np.generic) or value.dtype.kind not in "biufmM":
+            continue
+        if value.dtype not in fit and (kind is None or kind.num_fields == 0):
+            fit.add(value.dtype)
+            native = _dtype_in(f"sample {i}: '{name}'", value.dtype, kind)
+            kind = kind or pa.from_numpy_dtype(native)
+    return kind
 
 
 def _pythons(number: np.generic) -> Any:
@@ -191,9 +203,14 @@ def _arrays(name: str, values: list[Any], first: int, ragged: bool, kind: Any | 
             )
         if value.dtype not in dtypes:
             dtypes[value.dtype] = _dtype_in(f"sample {i}: '{name}'", value.dtype, inner)
+        if 0 in extents:
+            raise TypeError(
+                f"sample {i}: '{name}' has the shape {list(extents)}, and a column has no arrays "
+                "without values: choose other fields (--fields), or write .tar"
+            )
         shape = extents
         flat.append(value.reshape(-1).astype(dtypes[value.dtype], copy=False))
-    column = pa.array(np.concatenate(flat))
+    column = _flat(np.concatenate(flat), inner)
     for extent in reversed(shape or ()):
         column = pa.FixedSizeListArray.from_arrays(column, extent)
     if ragged:
@@ -205,6 +222,15 @@ def _arrays(name: str, values: list[Any], first: int, ragged: bool, kind: Any | 
             "has one type and shape"
         )
     return column
+
+
+def _flat(numbers: np.ndarray[Any, Any], kind: Any | None) -> Any:
+    import pyarrow as pa
+
+    if kind is None or dates.dtype_of(kind) is None:
+        return pa.array(numbers)
+    made = pa.array(numbers.view(np.int64), mask=np.isnat(numbers))  # time zones and times of a day
+    return (made.cast(pa.int32()) if kind.bit_width == 32 else made).view(kind)
 
 
 def _dtype_in(what: str, dtype: np.dtype[Any], kind: Any | None) -> np.dtype[Any]:
@@ -219,12 +245,13 @@ def _dtype_in(what: str, dtype: np.dtype[Any], kind: Any | None) -> np.dtype[Any
             f"{what} has numbers of type {dtype}, which Parquet does not know: choose other fields "
             "(--fields), or write .npy"
         ) from None
-    if kind is None or own == kind:
+    if kind is None or own == kind or dates.dtype_of(kind) == native.str:
         return native
     column: np.dtype[Any] = pa.array([], kind).to_numpy(zero_copy_only=False).dtype
     if column.kind in "iuf" and widens(native, column):
         return column
+    there = kind if column.hasobject else column
     raise TypeError(
-        f"{what} is {dtype}, and {column} in the first sample: a column has one type, which would "
+        f"{what} is {dtype}, and {there} in the first sample: a column has one type, which would "
         "change values. Give all samples one type, or write .tar, where each keeps its own"
     )

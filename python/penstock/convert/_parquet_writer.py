@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from penstock.convert._columns import schema_of, table_of
 from penstock.convert._same import same
-from penstock.convert._table_values import values_of
+from penstock.convert._table_values import same_dates, values_of
 from penstock.convert._values import size_of
 from penstock.convert._writers import Batches, Samples, ShardWriter, differs
 
@@ -21,9 +22,11 @@ class ParquetWriter(ShardWriter):
     """Rows in a group, at most."""
     _schema: Any = None
     _ragged: frozenset[str] = frozenset()
+    _dates: Mapping[str, Any] = MappingProxyType({})
 
     def learn(self, source: Source) -> None:
         self._schema, self._ragged = schema_of(source), source.ragged
+        self._dates = source.dates
 
     def write_file(self, path: str, samples: Samples) -> None:
         import pyarrow.parquet as parquet
@@ -38,6 +41,9 @@ class ParquetWriter(ShardWriter):
         path = self.path(part)
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
+            for name, kind in self._dates.items():
+                if name in names and not same_dates(kind, file.schema_arrow.field(name).type):
+                    raise differs(path, f"the type of '{name}'")
             groups = 0
             for groups, (first, rows) in enumerate(self._groups(samples), 1):
                 if groups > file.num_row_groups:

@@ -8,13 +8,21 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import penstock as ps
 from penstock import _core, io
+from penstock.data._arrow_dates import dtype_of
 from penstock.data._files import format_of
-from penstock.data._plan import ParseExample, TableRows, ViewRows, leaves
+from penstock.data._plan import (
+    ArrayRows,
+    OpenTables,
+    ParseExample,
+    TableRows,
+    ViewRows,
+    leaves,
+)
 from penstock.inspection import files_of
 
 Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -47,6 +55,29 @@ class Source:
     def uneven(self) -> bool:
         """May samples lack fields that others have?"""
         return self.format == "tar"
+
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        """Types of columns, as a table declares them; of other formats nothing."""
+        from penstock.data._arrow import ArrowReader, ParquetReader
+        from penstock.data._arrow_types import flat
+
+        table = leaves(self.ds._node)[0].source
+        if not isinstance(table, OpenTables):
+            return {}
+        reader = ParquetReader if table.format == "parquet" else ArrowReader
+        return dict(flat(reader(table.names[0], False).schema))
+
+    @property
+    def dates(self) -> dict[str, Any]:
+        """Types of columns of dates and times, and of lists of them, as Parquet can have them."""
+        from penstock.data._arrow_types import target
+
+        table = leaves(self.ds._node)[0].source
+        casts = dict(table.casts) if isinstance(table, OpenTables) else {}
+        kinds = {name: kind for name, kind in self.columns.items() if name in self.fields}
+        found = {name: _dates_of(target(name, kind, casts)) for name, kind in kinds.items()}
+        return {name: kind for name, kind in found.items() if kind is not None}
 
     def readable(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """(number, sample) from the first one on, without those that are damaged: they come up when
@@ -172,8 +203,21 @@ def _ragged(ds: ps.Dataset) -> frozenset[str]:
     for step in (*(step for leaf in leaves(ds._node) for step in leaf.steps), *ds._steps):
         if isinstance(step, TableRows):
             found |= {name for name, _, _, shape in step.fields if -1 in shape}
-        elif isinstance(step, ViewRows):
+        elif isinstance(step, ArrayRows | ViewRows):
             found |= {name for name, _, shape in step.fields if -1 in shape}
         elif isinstance(step, ParseExample):
             found |= {name for name, kind in step.fields if "[]" in kind}
     return frozenset(found)
+
+
+def _dates_of(kind: Any) -> Any | None:
+    """The type of dates, or lists of them, as Parquet has it; None: they are none. It has no dates
+    in milliseconds: these stay the moments that samples have."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = _dates_of(kind.value_type)
+        size = kind.list_size if types.is_fixed_size_list(kind) else -1
+        return None if inner is None else pa.list_(inner, size)
+    return kind if dtype_of(kind) is not None and not types.is_date64(kind) else None

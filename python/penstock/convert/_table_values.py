@@ -26,6 +26,9 @@ def _rows(array: Any) -> Iterator[Any]:
         shape.append(inside.type.list_size)
         nulls += inside.null_count
         inside = inside.flatten()
+    if pa.types.is_time(inside.type):  # times of a day are datetime.time, but for their integers
+        counts = inside.view(pa.int32() if inside.type.bit_width == 32 else pa.int64())
+        inside = counts.cast(pa.int64()).view(pa.duration(inside.type.unit))
     missing = inside.null_count and not pa.types.is_temporal(inside.type)  # these have NaT
     if nulls or missing or pa.types.is_nested(inside.type):
         yield from array.to_pylist()
@@ -46,3 +49,11 @@ def _rows(array: Any) -> Iterator[Any]:
     for end in ends:
         yield numbers[begin * size : end * size].reshape(-1, *shape)
         begin = end
+
+
+def same_dates(declared: Any, found: Any) -> bool:
+    """The same type, in this unit or another: Parquet counts seconds in milliseconds."""
+    while hasattr(declared, "value_type") and hasattr(found, "value_type"):
+        declared, found = declared.value_type, found.value_type
+    zones = (getattr(kind, "tz", None) for kind in (declared, found))
+    return bool(declared.id == found.id) and next(zones) == next(zones)

@@ -70,6 +70,8 @@ def open_npz(source: OpenFiles) -> tuple[Leaf, tuple[Step, ...], _core.Leaf]:
     passed over."""
     (name,) = source.names
     members = load_npz(name, source.fields or None)
+    if not members:
+        raise ValueError(f"there is no array in {name}")
     arrays = {key: one for key, one in members.items() if isinstance(one, np.ndarray)}
     for key in source.fields or members:
         if key not in arrays and (source.fields or not arrays):

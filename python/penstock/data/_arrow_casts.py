@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.data import _arrow_dates as dates
 from penstock.data._plan import PlanError
 
@@ -65,6 +67,8 @@ def _converted(column: Any, wanted: Any, limit: int) -> Any:
     import pyarrow as pa
 
     types = pa.types
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([one.storage for one in column.chunks], column.type.storage_type)
     if types.is_dictionary(column.type):
         chunks = [_decoded(one, limit) for one in column.chunks]
         if chunks:
@@ -76,10 +80,25 @@ def _converted(column: Any, wanted: Any, limit: int) -> Any:
     if dates.dtype_of(column.type) is not None and _is_number(wanted):
         numbers = pa.int32() if column.type.bit_width == 32 else pa.int64()
         column = pa.chunked_array([dates.integers(one) for one in column.chunks], numbers)
-    views = (pa.string_view(), pa.binary_view())
-    if column.type in views and column.get_total_buffer_size() > limit:
-        wanted = large(wanted)
+    if column.type in (pa.string_view(), pa.binary_view()):
+        if column.get_total_buffer_size() > limit:
+            wanted = large(wanted)
+        column = pa.chunked_array([_without_ghosts(one) for one in column.chunks], column.type)
     return column.cast(wanted)
+
+
+def _without_ghosts(array: Any) -> Any:
+    """Views that are null may be anything, and pyarrow's cast follows them: here they are empty."""
+    import pyarrow as pa
+
+    if not array.null_count:
+        return array
+    validity, views, *data = array.buffers()
+    end = array.offset + len(array)
+    rows = np.frombuffer(views, "V16", end).copy()  # a view is of 16 bytes
+    rows[array.offset :][array.is_null().to_numpy(zero_copy_only=False)] = bytes(16)
+    buffers = [validity, pa.py_buffer(rows), *data]
+    return pa.Array.from_buffers(array.type, len(array), buffers, offset=array.offset)
 
 
 def _is_number(kind: Any) -> bool:
@@ -95,6 +114,8 @@ def _decoded(array: Any, limit: int) -> Any:
     import pyarrow.compute as compute
 
     values = array.dictionary
+    if values.type in (pa.string_view(), pa.binary_view()):  # pyarrow takes none of these
+        values = _converted(pa.chunked_array([values]), native(values.type), limit).chunk(0)
     if large(values.type) != values.type and len(values):
         if values.type in (pa.string(), pa.binary()):
             longest = compute.max(compute.binary_length(values)).as_py() or 0

@@ -2,13 +2,15 @@
 
 A stream has no table of contents. It is walked through once, when it is opened, from one message's
 head to the next; what they carry is neither unpacked nor touched. A batch is then read with the
-dictionaries that were in force where it stands, out of a map of the file.
+dictionaries that were in force where it stands, out of a map of the file. What has read a batch
+is kept with its dictionaries, for others that have the same.
 """
 
 from __future__ import annotations
 
 import io
 import struct
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ class StreamFile:
         """Rows of the batches."""
         self._batches: list[tuple[_Span, int]] = []  # and how many dictionaries came before
         self._dictionaries: list[tuple[_Span, _Dictionary]] = []
+        self._idle: list[_Batches] = []  # as many as threads were here at a time
         source = pa.BufferReader(self._mapped)
         messages = pa.ipc.MessageReader.open_stream(source)
         message = next(messages, None)
@@ -42,7 +45,7 @@ class StreamFile:
         for message in messages:
             place = _Span(end, source.tell())
             end = place.end
-            said = _said_by(message.metadata)
+            said = _said_by(message.metadata, len(self.schema) > 0)
             if isinstance(said, _Dictionary):
                 self._dictionaries.append((place, said))
             elif said is not None:
@@ -51,13 +54,35 @@ class StreamFile:
 
     def read(self, number: int, columns: Sequence[int]) -> Any:
         """These columns of a batch, as a pyarrow.RecordBatch."""
+        batch, count = self._batches[number]
+        use = (count, *columns)
+        try:
+            batches = self._idle.pop()
+        except IndexError:
+            batches = None
+        if batches is None or batches.use != use:
+            dictionaries = _in_force(self._dictionaries[:count])
+            batches = _Batches(use, _Pieces(self._mapped, (self._head, *dictionaries)))
+        made = batches.read(batch)
+        self._idle.append(batches)  # not after an error
+        return made
+
+
+class _Batches:
+    """Batches between which no dictionary comes, in any order: these have been read once."""
+
+    def __init__(self, use: tuple[int, ...], pieces: _Pieces) -> None:
         import pyarrow as pa
 
-        batch, count = self._batches[number]
-        dictionaries = _in_force(self._dictionaries[:count])
-        options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=list(columns))
-        pieces = _Pieces(self._mapped, (self._head, *dictionaries, batch))
-        return pa.ipc.open_stream(pieces, options=options).read_next_batch()
+        self.use = use
+        """How many dictionaries came before, and which columns are read."""
+        options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=list(use[1:]))
+        self._pieces = pieces
+        self._reader = pa.ipc.open_stream(pieces, options=options)
+
+    def read(self, batch: _Span) -> Any:
+        self._pieces.append(batch)
+        return self._reader.read_next_batch()
 
 
 class _Dictionary(NamedTuple):
@@ -78,11 +103,11 @@ def _in_force(dictionaries: Sequence[tuple[_Span, _Dictionary]]) -> list[_Span]:
     return firsts + sorted(span for spans in known.values() for span in spans[1:])
 
 
-def _said_by(head: Any) -> _Dictionary | int | None:
+def _said_by(head: Any, has_columns: bool) -> _Dictionary | int | None:
     """The rows of a batch, or which dictionary this is; None: neither."""
     import pyarrow as pa
 
-    rows = None
+    rows = first = None
     try:
         message = _Flat.root(bytes(head))
         kind = message.number(1, "<B")
@@ -91,10 +116,15 @@ def _said_by(head: Any) -> _Dictionary | int | None:
             return _Dictionary(header.number(0, "<q"), header.number(2, "<B") != 0)
         if kind == _BATCH and header is not None:
             rows = header.number(0, "<q")
+            first = header.first(1, "<q") if has_columns else rows
     except struct.error:
         raise pa.ArrowInvalid("the head of a message in the stream is damaged") from None
     if rows is not None and rows < 0:
         raise pa.ArrowInvalid("a batch of the stream has less than no rows")
+    if rows != first:
+        raise pa.ArrowInvalid(
+            f"a batch of the stream is to have {rows} rows, and its first column has {first}"
+        )
     return rows
 
 
@@ -118,6 +148,12 @@ class _Flat:
         at = self._place(field)
         return _Flat(self._data, at + self._get("<I", at)) if at else None
 
+    def first(self, field: int, kind: str) -> int | None:
+        """What the first struct of a vector begins with."""
+        at = self._place(field)
+        at += self._get("<I", at) if at else 0
+        return self._get(kind, at + 4) if at and self._get("<I", at) else None
+
     def _place(self, field: int) -> int:
         entry = 4 + 2 * field
         if entry >= self._get("<H", self._fields):
@@ -136,19 +172,20 @@ class _Pieces(io.RawIOBase):
 
     def __init__(self, buffer: Any, spans: Sequence[_Span]) -> None:
         super().__init__()
-        self._buffer, self._spans, self._done = buffer, list(spans), 0
-        self._at = self._spans[0].begin
+        self._buffer, self._spans = buffer, deque(spans)
+        self._at = self._end = 0
+
+    def append(self, span: _Span) -> None:
+        self._spans.append(span)
 
     def readable(self) -> bool:
         return True
 
     def read_buffer(self, size: int) -> Any:
         """As pyarrow asks where it can do without a copy."""
-        if self._done < len(self._spans) and self._at == self._spans[self._done].end:
-            self._done += 1
-            self._at = self._spans[self._done].begin if self._done < len(self._spans) else 0
-        end = self._spans[self._done].end if self._done < len(self._spans) else self._at
-        piece = self._buffer.slice(self._at, max(0, min(size, end - self._at)))
+        if self._at == self._end and self._spans:
+            self._at, self._end = self._spans.popleft()
+        piece = self._buffer.slice(self._at, min(size, self._end - self._at))
         self._at += piece.size
         return piece
 

@@ -184,8 +184,14 @@ def _open_npy(names: tuple[str, ...], window: int, stride: int) -> Leaf:
         return Leaf(OpenFiles(names, "npy", (), False, window=window, stride=stride))
     if window:
         raise PlanError("open: several .npy files are a sample each; windows are for one file")
+    expanded = _core.expand(list(names))
+    if any(is_url(name) for name in expanded):
+        raise PlanError(
+            "open: several .npy files on a server are not read as a sample each: open one npy file "
+            "at a time, and concatenate the datasets"
+        )
     files = OpenFiles(names, "files", ("image",), False)
-    native = _looks_native(_core.expand(list(names))[0])
+    native = _looks_native(expanded[0])
     decode = Decode((("data", "npy"),)) if native else Map(_with_array)
     return Leaf(files, (Rename((("image", "data"),)), decode))
 
@@ -197,8 +203,6 @@ def _is_native(dtype: np.dtype[Any]) -> bool:
 
 def _looks_native(name: str) -> bool:
     """Of a file beside others; if it cannot be read, that is for the loop to say."""
-    if is_url(name):
-        return True
     try:
         array = load_npy(name, mmap=True)
     except (OSError, ValueError, NotImplementedError):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
@@ -215,6 +216,32 @@ def test_each_batch_of_a_stream_has_its_own_dictionaries(
         assert ds[i]["a"] == rows[i]["a"]
     chosen = ps.open(path, fields=["b"], filter=[("a", "=", "new")])
     assert [one["b"] for one in chosen] == [row["b"] for row in rows if row["a"] == "new"]
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_threads_read_batches_of_a_stream_in_any_order(adds: bool, tmp_path: Path) -> None:
+    words, path = ["w"], tmp_path / "x.arrow"
+    kind = pa.schema([("d", pa.dictionary(pa.int8(), pa.string())), ("i", pa.int64())])
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=adds)
+    wanted = []
+    with pa.ipc.new_stream(path, kind, options=options) as writer:
+        for i in range(60):
+            if i % 7 == 6:
+                words = [*words, f"w{i}"] if adds else [f"v{i}", f"w{i}"]
+            picked = [(i + j) % len(words) for j in range(5)]
+            coded = pa.DictionaryArray.from_arrays(pa.array(picked, pa.int8()), pa.array(words))
+            writer.write_batch(pa.record_batch([coded, pa.array([i] * 5)], schema=kind))
+            wanted += [(words[j], i) for j in picked]
+    ds = ps.open(path, chunk_cache=1)
+
+    def some(seed: int) -> bool:
+        order = np.random.default_rng(seed).permutation(len(wanted))
+        return all((ds[i]["d"], int(ds[i]["i"])) == wanted[i] for i in order)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(some, range(8)))
+    (batch,) = ds.batch(len(wanted)).loader(threads=4)
+    assert list(zip(batch["d"], batch["i"].tolist(), strict=True)) == wanted
 
 
 def test_a_packed_stream_is_unpacked_a_batch_at_a_time(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import penstock as ps
@@ -103,3 +104,50 @@ def test_a_stream_that_is_cut_is_told_of_when_it_is_opened(tmp_path: Path) -> No
     os.truncate(path, len(sound) // 2)
     with pytest.raises(OSError, match="changed while it was in use"):
         ds[0]
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), "extension", "dictionary"])
+def test_a_null_among_views_may_be_anything_in_the_file(kind: Any, tmp_path: Path) -> None:
+    ghost = np.array([-(2**31), -1, 2**31 - 1, 2**31 - 1], "i4").tobytes()
+    words = ["a" * 40, None, "bb", None, "c" * 20]
+    sound = pa.array(words, pa.binary_view() if kind == pa.binary_view() else pa.string_view())
+    validity, views, *data = sound.buffers()
+    rows = bytearray(views)
+    rows[16:32] = rows[48:64] = ghost
+    buffers = [validity, pa.py_buffer(rows), *data]
+    column = pa.Array.from_buffers(sound.type, len(words), buffers)
+    if kind == "extension":
+        column = pa.ExtensionArray.from_storage(pa.json_(pa.string_view()), column)
+    if kind == "dictionary":
+        column = pa.DictionaryArray.from_arrays(pa.array(range(5), pa.int8()), column)
+    for name in ("x.arrow", "stream.arrow"):
+        path = stored(tmp_path / name, pa.table({"x": column}))
+        assert ghost in path.read_bytes()
+        code = "import sys, penstock as ps; got = [one['x'] for one in ps.open(sys.argv[1])]; "
+        code += (
+            "print([one if type(one) is not memoryview else bytes(one).decode() for one in got])"
+        )
+        done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert done.stdout.strip() == str(words)
+
+
+def test_rows_that_a_stream_claims_and_has_not_are_an_error_when_it_is_opened(
+    tmp_path: Path,
+) -> None:
+    path = stored(tmp_path / "stream.arrow", pa.table({"x": range(ROWS)}))
+    sound = path.read_bytes()
+    number = ROWS.to_bytes(8, "little")
+    places = [i for i in range(len(sound)) if sound.startswith(number, i)]
+    assert len(places) >= 2  # the lengths of the batch and of its column, and maybe a value
+    said = []
+    for at in places:
+        damaged = bytearray(sound)
+        damaged[at + 7] ^= 0x40
+        path.write_bytes(damaged)
+        try:
+            said.append(str(len(ps.open(path))))
+        except ValueError as error:
+            said.append(str(error))
+    assert sum("rows, and its first column has" in one for one in said) == 2
+    assert all("stream.arrow" in one or one == str(ROWS) for one in said)

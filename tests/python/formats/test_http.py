@@ -573,3 +573,12 @@ def test_what_is_not_read_from_servers_is_said(url: str, root: Path) -> None:
     write_tables(root)
     with pytest.raises(NotImplementedError, match=r"stream\.arrow has Arrow's stream format"):
         ps.open(f"{url}/stream.arrow")
+    for names in (
+        [f"{url}/x.npy"] * 2,
+        [str(root / "x.npy"), f"{url}/x.npy"],
+        f"{url}/{{x,y}}.npy",
+    ):
+        with pytest.raises(ps.PlanError, match="open one npy file at a time, and concatenate"):
+            ps.open(names)
+    together = ps.open(f"{url}/x.npy").concat(ps.open(f"{url}/x.npy"))
+    assert len(together) == 2 * len(np.load(root / "x.npy"))

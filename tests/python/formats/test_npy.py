@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock import io
+from penstock.cli import main
 
 DTYPES = [
     "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "S5", "U3",
@@ -290,6 +291,14 @@ def test_members_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
     assert ds[3]["x"] == 3
     with pytest.raises(ps.PlanError, match=r"'README\.txt' of .*a\.npz is no array"):
         ps.open(tmp_path / "a.npz", fields=["README.txt"])
+
+
+def test_an_archive_of_nothing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match=r"there is no array in .*a\.npz"):
+        ps.open(tmp_path / "a.npz")
+    assert main(["inspect", str(tmp_path / "a.npz")]) == 1
+    assert "a.npz" in capsys.readouterr().err
 
 
 def test_arrays_of_an_archive_are_fields(tmp_path: Path) -> None:
