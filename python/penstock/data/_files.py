@@ -74,6 +74,12 @@ def open_files(
         return _open_npy(names, window, stride)
     if format == "npz" and len(names) > 1:
         raise PlanError("open: open one .npz file at a time, and concatenate the datasets")
+    if format == "files" and any(is_url(name) for name in names):
+        raise PlanError(
+            "open: single files on a web server are not read as samples; put them into .tar "
+            "shards, or load them in a map: from_list(urls).map(fn), where fn calls "
+            "penstock.io.load_image"
+        )
     wanted = tuple(fields or ())
     if format == "tar" and all(name.endswith((".gz", ".tgz", ".zst")) for name in names):
         _no_map(mmap)

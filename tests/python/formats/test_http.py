@@ -582,3 +582,11 @@ def test_what_is_not_read_from_servers_is_said(url: str, root: Path) -> None:
             ps.open(names)
     together = ps.open(f"{url}/x.npy").concat(ps.open(f"{url}/x.npy"))
     assert len(together) == 2 * len(np.load(root / "x.npy"))
+
+
+def test_single_pictures_on_a_server_are_refused_with_what_to_do(url: str, root: Path) -> None:
+    (root / "one.png").write_bytes(io.encode_image(np.zeros((4, 5, 3), np.uint8), "png"))
+    with pytest.raises(ps.PlanError, match=r"from_list\(urls\)\.map\(fn\)"):
+        ps.open([f"{url}/one.png"])
+    loaded = ps.from_list([f"{url}/one.png"]).map(lambda s: {"image": io.load_image(s["data"])})
+    assert loaded[0]["image"].shape == (4, 5, 3)
