@@ -94,10 +94,10 @@ def rows() -> np.ndarray:
 
 def make_hdf5(folder: Path) -> Path:
     """gzip 4 and shuffle, as most such files are."""
-    import h5py
-
     path = folder / "rows.h5"
     if not path.exists():
+        import h5py  # not in the process of who reads without it
+
         with h5py.File(path, "w") as file:
             options = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
             file.create_dataset("x", data=rows(), chunks=(CHUNK_ROWS, *ROW_SHAPE), **options)
@@ -106,10 +106,10 @@ def make_hdf5(folder: Path) -> Path:
 
 def make_zarr(folder: Path) -> Path:
     """Version 3, zstd, in shards."""
-    import zarr
-
     path = folder / "rows.zarr"
     if not path.exists():
+        import zarr
+
         made = zarr.create_array(
             store=str(path),
             shape=(ROWS, *ROW_SHAPE),
@@ -124,11 +124,11 @@ def make_zarr(folder: Path) -> Path:
 
 def make_parquet(folder: Path) -> Path:
     """Eight columns of numbers, as pyarrow writes them: snappy, dictionaries where they pay."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     path = folder / "numbers.parquet"
     if not path.exists():
+        import pyarrow as pa
+        import pyarrow.parquet
+
         random = np.random.default_rng(5)
         columns: dict[str, np.ndarray] = {}
         for i in range(8):
@@ -140,11 +140,11 @@ def make_parquet(folder: Path) -> Path:
 
 def make_parquet_wide(folder: Path) -> Path:
     """A label and 512 floats in each row."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     path = folder / "vectors.parquet"
     if not path.exists():
+        import pyarrow as pa
+        import pyarrow.parquet
+
         random = np.random.default_rng(6)
         flat = pa.array(random.random(VECTORS * 512, "f4"))
         columns = {

@@ -147,6 +147,7 @@ CASES = {
         {
             "Penstock loader, two threads": ("penstock_parquet", ""),
             "pyarrow dataset scanner, two threads": ("scanner_parquet", ""),
+            "the same, put into batches of 1024": ("scanner_parquet_batches", ""),
         },
     ),
     "parquet-vectors": Case(
@@ -156,6 +157,7 @@ CASES = {
         {
             "Penstock loader, two threads": ("penstock_parquet_wide", ""),
             "pyarrow dataset scanner, two threads": ("scanner_parquet_wide", ""),
+            "the same, put into batches of 256": ("scanner_parquet_wide_batches", ""),
         },
     ),
     "cold-images": Case(

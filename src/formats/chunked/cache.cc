@@ -51,7 +51,7 @@ bool ChunkCache::contains(std::size_t array, std::uint64_t chunk) const {
 
 Result<Chunk> ChunkCache::load(const Key& key, std::unique_lock<std::mutex>& hold) const {
   Walk& walk = walks_[key.array];
-  walk.forward = key.chunk == walk.newest + 1;
+  walk.forward = key.chunk == walk.newest + 1 || key.chunk == 0;  // an epoch begins
   walk.run = walk.forward ? walk.run + 1 : 0;
   walk.newest = key.chunk;
   const auto entry = std::make_shared<Entry>();

@@ -62,7 +62,7 @@ class ChunkCache {
   // Where an array is being read.
   struct Walk {
     std::uint64_t newest = ~std::uint64_t(0);  // the chunk that was begun last
-    bool forward = false;                      // was it the one behind its predecessor?
+    bool forward = false;                      // was it behind its predecessor, or the first?
     std::uint64_t run = 0;                     // for how many was it so?
   };
 
