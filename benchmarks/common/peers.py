@@ -40,7 +40,10 @@ PACKAGES = {
 
 
 def install(names: Iterable[str]) -> None:
-    """Each peer has a folder of its own: they do not agree on versions of what they share."""
+    """What the tests use is used here, too. Each further peer has a folder of its own: they do not
+    agree on versions of what they share."""
+    subprocess.run([str(ROOT / "scripts" / "install-deps"), "test"], check=True)
+    subprocess.run([str(ROOT / "scripts" / "setup-venv"), "dev", "test"], check=True)
     for name in sorted({one for one in names if one}):
         folder, packages = PEERS / name, PACKAGES[name]
         stamp = folder / "requirements.txt"

@@ -1,6 +1,6 @@
 """Contenders take turns, round after round, each time in another order, so that a change in the
 machine's load meets all of them. What a turn gives is what its process printed: `count` things in
-`seconds`, with `cpu` seconds, and the process's `peak` of memory."""
+`seconds`, with `cpu` seconds, the process's `peak` of memory, and the number of its `round`."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ def take_turns(
             if isinstance(got, str):
                 missing[name] = got
             else:
-                turns[name].append(got)
+                turns[name].append({**got, "round": number})
     return turns, missing
 
 
@@ -35,23 +35,25 @@ def table(
 ) -> None:
     """Medians of the rounds. A ratio is the median of the rounds' own ratios to our row."""
     rates = {
-        name: [one["count"] / one["seconds"] for one in taken]
+        name: {one["round"]: one["count"] / one["seconds"] for one in taken}
         for name, taken in turns.items()
         if taken
     }
-    our_rates = rates.get(ours, [])
+    our_rates = rates.get(ours, {})
     our_cpu = _cpu(turns.get(ours) or [{"cpu": float("nan"), "count": 1}])
     print(f"| | {things}/s | range | times us | CPU s per 1000 | times us | peak MB | checked |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, values in sorted(rates.items(), key=lambda one: -statistics.median(one[1])):
+    medians = {name: statistics.median(its.values()) for name, its in rates.items()}
+    for name, median in sorted(medians.items(), key=lambda one: -one[1]):
+        its, both = rates[name], rates[name].keys() & our_rates.keys()
         ratio = statistics.median(
-            [its / our for its, our in zip(values, our_rates, strict=False)] or [float("nan")]
+            [its[number] / our_rates[number] for number in both] or [float("nan")]
         )
         cpu = _cpu(turns[name])
         cells = [
             name + (f" ({notes[name]})" if notes.get(name) else ""),
-            _figure(statistics.median(values)),
-            f"{_figure(min(values))} to {_figure(max(values))}",
+            _figure(median),
+            f"{_figure(min(its.values()))} to {_figure(max(its.values()))}",
             f"{ratio:.2f}",
             f"{cpu:.2f}" if cpu >= 0.1 else f"{cpu:.4f}",
             f"{cpu / our_cpu:.2f}",

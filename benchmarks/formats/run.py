@@ -260,13 +260,13 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         return measure_here(sys.argv[2])
     chosen = options(__doc__, CASES, rounds=3)
+    if chosen.install_peers:
+        cases = [CASES[key] for key in chosen.cases]
+        install(folder for case in cases for _, folder in case.contenders.values())
     import files
 
     files.make(FILES)
     read_again(path for path in files_below(FILES) if path.name != "large.tar")  # full of holes
-    if chosen.install_peers:
-        cases = [CASES[key] for key in chosen.cases]
-        install(folder for case in cases for _, folder in case.contenders.values())
     print(f"{machine()}. {chosen.rounds} rounds, taking turns.")
     for key in chosen.cases:
         run(key, chosen.rounds)

@@ -129,12 +129,12 @@ def main() -> None:
     if sys.argv[1:2] == ["--check"]:
         return check_here(CASES[sys.argv[2]], sys.argv[3])
     chosen = options(__doc__, CASES, quick="a third of the images", only=True)
-    import corpus
-
-    corpus.make(CORPUS)
     if chosen.install_peers:
         names = [name for key in chosen.cases for name in CASES[key].contenders]
         install(CONTENDERS[name].folder for name in names)
+    import corpus
+
+    corpus.make(CORPUS)
     print(f"{machine()}. {chosen.rounds} rounds, taking turns; two threads unless it says one.")
     for key in chosen.cases:
         run(key, chosen.rounds, chosen.quick, chosen.only)

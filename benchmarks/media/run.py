@@ -113,8 +113,10 @@ def run(key: str, rounds: int) -> None:
         function, folder = contenders[name]
         command = [sys.executable, str(HERE / "run.py"), "--one", key, function]
         command += [] if name in compared else ["--compare"]
-        compared.add(name)
-        return spawn(command, str(PEERS / folder) if folder else "")
+        got = spawn(command, str(PEERS / folder) if folder else "")
+        if not isinstance(got, str):
+            compared.add(name)
+        return got
 
     turns, missing = take_turns(list(contenders), rounds, start)
     checks = {name: taken[0]["checked"] for name, taken in turns.items() if taken}
@@ -135,11 +137,11 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         return measure_here(sys.argv[2], sys.argv[3], "--compare" in sys.argv)
     chosen = options(__doc__, CASES)
+    if chosen.install_peers:
+        install(folder for key in chosen.cases for _, folder in CASES[key][2].values())
     import files
 
     files.make(FILES)
-    if chosen.install_peers:
-        install(folder for key in chosen.cases for _, folder in CASES[key][2].values())
     print(f"{machine()}. {chosen.rounds} rounds, taking turns.")
     for key in chosen.cases:
         run(key, chosen.rounds)
