@@ -72,8 +72,7 @@ def frames(path: Path, numbers: tuple[int, ...]) -> Any:
 
 
 @functools.lru_cache(maxsize=8)
-def sound(path: Path, *form: str) -> Any:
+def sound(path: Path, *form: str, channels: int = 2) -> Any:
     """All samples, (channels, samples), as ffmpeg gives them."""
-    channels = 1 if "1" in form[1:2] else 2
     samples = np.frombuffer(ffmpeg("-i", str(path), *form, "-f", "f32le", "-"), np.float32)
     return samples.reshape(-1, channels).T
