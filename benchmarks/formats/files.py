@@ -37,6 +37,8 @@ def make(folder: Path) -> None:
             np.save(folder / f"{i:03}.npy", np.full(ARRAY_SHAPE, i, np.float32))
     if not (folder / "tokens.bin").exists():
         (np.arange(TOKENS) % 50_257).astype(np.uint16).tofile(folder / "tokens.bin")
+    for one in (make_large_tar, make_hdf5, make_zarr, make_parquet, make_parquet_wide):
+        one(folder)  # not in a contender's process, whose memory is measured
 
 
 def make_large_tar(folder: Path) -> Path:
