@@ -2,7 +2,6 @@
 
 import json
 import re
-import tarfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from convert_files import table, write_tar
 from penstock import io
 from penstock.cli import main
 from penstock.convert import (
@@ -37,25 +37,10 @@ def examples(path: Path, *samples: dict[str, Any]) -> Path:
     return path
 
 
-def table(path: Path, **columns: Any) -> Path:
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
 def npy(value: Any) -> bytes:
     file = BytesIO()
     np.save(file, np.asarray(value))
     return file.getvalue()
-
-
-def write_tar(path: Path, samples: list[dict[str, bytes]]) -> Path:
-    with tarfile.open(path, "w") as tar:
-        for i, sample in enumerate(samples):
-            for field, data in sample.items():
-                member = tarfile.TarInfo(f"{i:04}.{field}")
-                member.size = len(data)
-                tar.addfile(member, BytesIO(data))
-    return path
 
 
 def arrays(folder: Path, *values: Any) -> Path:

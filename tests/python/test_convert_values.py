@@ -2,7 +2,6 @@
 
 import json
 import os
-import tarfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import penstock as ps
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from convert_files import table, write_tar
 from penstock import io
 from penstock.cli import main
 from penstock.convert import convert
@@ -19,21 +19,6 @@ from penstock.convert import convert
 
 def picture(i: int, format: str = "png") -> bytes:
     return bytes(io.encode_image(np.full((8, 8, 3), i, np.uint8), format))
-
-
-def table(path: Path, /, **columns: Any) -> Path:
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-def write_tar(path: Path, samples: list[dict[str, bytes]]) -> Path:
-    with tarfile.open(path, "w") as tar:
-        for i, sample in enumerate(samples):
-            for field, data in sample.items():
-                member = tarfile.TarInfo(f"{i:04}.{field}")
-                member.size = len(data)
-                tar.addfile(member, BytesIO(data))
-    return path
 
 
 def test_images_of_all_kinds_have_one_field(tmp_path: Path) -> None:
