@@ -78,8 +78,15 @@ class ParquetReader:
             self._metadata = file.metadata
             self.schema = _named(file.schema_arrow)
         self.rows = self._metadata.num_rows
-        groups = range(self._metadata.num_row_groups)
-        self.bytes = sum(self._metadata.row_group(i).total_byte_size for i in groups)
+        groups = [self._metadata.row_group(i) for i in range(self._metadata.num_row_groups)]
+        counts = [group.num_rows for group in groups]
+        if sum(counts) != self.rows or any(count < 0 for count in counts):
+            raise ValueError(
+                f"corrupt: the file is to have {self.rows} rows, and its groups "
+                f"{', '.join(map(str, counts[:8]))}{' ...' if len(counts) > 8 else ''} "
+                f"(file {name})"
+            )
+        self.bytes = sum(group.total_byte_size for group in groups)
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         import pyarrow as pa

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import struct
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -48,9 +49,27 @@ class StreamFile:
             said = _said_by(message.metadata, len(self.schema) > 0)
             if isinstance(said, _Dictionary):
                 self._dictionaries.append((place, said))
-            elif said is not None:
+            else:
                 self.sizes.append(said)
                 self._batches.append((place, len(self._dictionaries)))
+        self._check_end(name, end, source.tell())
+
+    def _check_end(self, name: str, end: int, seen: int) -> None:
+        """Is there an end mark behind the last message, and nothing behind it?"""
+        import numpy as np
+        import pyarrow as pa
+
+        if np.frombuffer(self._mapped.slice(seen), np.uint8).any():
+            raise pa.ArrowInvalid(
+                f"there is more behind what says that the stream ends, at offset {end}: this is "
+                "damaged, or other streams follow, which belong into files of their own"
+            )
+        if seen == end:
+            warnings.warn(
+                f"{name}: the stream has no end mark. It was cut off between two batches, or its "
+                "writer was not closed",
+                stacklevel=2,
+            )
 
     def read(self, number: int, columns: Sequence[int]) -> Any:
         """These columns of a batch, as a pyarrow.RecordBatch."""
@@ -103,23 +122,23 @@ def _in_force(dictionaries: Sequence[tuple[_Span, _Dictionary]]) -> list[_Span]:
     return firsts + sorted(span for spans in known.values() for span in spans[1:])
 
 
-def _said_by(head: Any, has_columns: bool) -> _Dictionary | int | None:
-    """The rows of a batch, or which dictionary this is; None: neither."""
+def _said_by(head: Any, has_columns: bool) -> _Dictionary | int:
+    """The rows of a batch, or which dictionary this is."""
     import pyarrow as pa
 
-    rows = first = None
     try:
         message = _Flat.root(bytes(head))
         kind = message.number(1, "<B")
         header = message.table(2)
         if kind == _DICTIONARY and header is not None:
             return _Dictionary(header.number(0, "<q"), header.number(2, "<B") != 0)
-        if kind == _BATCH and header is not None:
-            rows = header.number(0, "<q")
-            first = header.first(1, "<q") if has_columns else rows
+        if kind != _BATCH or header is None:
+            raise pa.ArrowInvalid("a message in the stream is neither a batch nor a dictionary")
+        rows = header.number(0, "<q")
+        first = header.first(1, "<q") if has_columns else rows
     except struct.error:
         raise pa.ArrowInvalid("the head of a message in the stream is damaged") from None
-    if rows is not None and rows < 0:
+    if rows < 0:
         raise pa.ArrowInvalid("a batch of the stream has less than no rows")
     if rows != first:
         raise pa.ArrowInvalid(

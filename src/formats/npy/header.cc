@@ -76,6 +76,21 @@ std::optional<DType> number_type(std::string_view code) {
   return std::nullopt;
 }
 
+// NumPy writes '<f8'. Others leave the byte order out, or write 'float64', and it reads these, too.
+std::string with_order(std::string_view text) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"bool", "|b1"},      {"int8", "|i1"},       {"int16", "<i2"},   {"int32", "<i4"},
+      {"int64", "<i8"},     {"uint8", "|u1"},      {"uint16", "<u2"},  {"uint32", "<u4"},
+      {"uint64", "<u8"},    {"float16", "<f2"},    {"float32", "<f4"}, {"float64", "<f8"},
+      {"complex64", "<c8"}, {"complex128", "<c16"}};
+  for (const auto& [name, descr] : kNames) {
+    if (name == text) return std::string(descr);
+  }
+  std::string descr;
+  if (text.size() > 1 && text[1] >= '0' && text[1] <= '9') descr.push_back('<');
+  return descr.append(text);
+}
+
 Status read_descr(std::string_view& rest, Header& into) {
   if (rest.starts_with('[')) {
     const Result<std::string_view> list = list_in(rest);
@@ -86,7 +101,7 @@ Status read_descr(std::string_view& rest, Header& into) {
   }
   const std::optional<std::string_view> text = take_text(rest);
   if (!text || text->size() < 2) return bad("its dtype cannot be read");
-  into.descr = *text;
+  into.descr = with_order(*text);
   if (into.descr[1] == 'a') into.descr[1] = 'S';  // an old name, of which NumPy warns
   const char order = into.descr[0], kind = into.descr[1];
   if (kind == 'O' || order == 'O') return has_objects();

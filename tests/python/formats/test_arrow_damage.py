@@ -1,8 +1,10 @@
 """Arrow and Parquet files with flipped bits: errors of some rows, never the end of a process."""
 
 import os
+import struct
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +99,9 @@ def test_a_stream_that_is_cut_is_told_of_when_it_is_opened(tmp_path: Path) -> No
         path.write_bytes(sound[:cut])
         with pytest.raises(ValueError, match=r"corrupt.*stream\.arrow"):
             ps.open(path)
-    path.write_bytes(sound[:-8])  # without the mark of its end it is whole
-    assert len(ps.open(path)) == ROWS
+    path.write_bytes(sound[:-8])  # the format allows that
+    with pytest.warns(UserWarning, match="no end mark"):
+        assert len(ps.open(path)) == ROWS
     path.write_bytes(sound)
     ds = ps.open(path)
     os.truncate(path, len(sound) // 2)
@@ -151,3 +154,64 @@ def test_rows_that_a_stream_claims_and_has_not_are_an_error_when_it_is_opened(
             said.append(str(error))
     assert sum("rows, and its first column has" in one for one in said) == 2
     assert all("stream.arrow" in one or one == str(ROWS) for one in said)
+
+
+def damaged(path: Path, places: range) -> list[int]:
+    """How many rows there are with each bit flipped, where there are any."""
+    whole, found = path.read_bytes(), []
+    bad = path.with_name(f"bad{path.suffix}")
+    for place in places:
+        for bit in range(8):
+            data = bytearray(whole)
+            data[place] ^= 1 << bit
+            bad.write_bytes(data)
+            try:
+                found.append(len(ps.open(bad)))
+            except ValueError:
+                continue
+    return found
+
+
+def test_no_bit_of_a_footer_takes_rows_away(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"y": list(range(60))}), path, row_group_size=11)
+    (size,) = struct.unpack("<I", path.read_bytes()[-8:-4])
+    end = path.stat().st_size - 8
+    counts = damaged(path, range(end - size, end))
+    assert len(counts) > 1000
+    assert set(counts) == {60}
+
+
+@pytest.mark.filterwarnings("ignore:.*no end mark")  # if it is that mark's bit
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_no_bit_of_a_stream_takes_batches_away(compression: str | None, tmp_path: Path) -> None:
+    path, what = tmp_path / "x.arrow", pa.table({"y": list(range(60))})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(path, what.schema, options=options) as writer:
+        writer.write_table(what, max_chunksize=13)
+    assert len(ps.open(path)) == 60
+    counts = damaged(path, range(path.stat().st_size))
+    assert len(counts) > 1000
+    assert set(counts) == {60}
+
+
+def test_a_stream_that_ends_between_two_batches_is_told(tmp_path: Path) -> None:
+    path, what = tmp_path / "x.arrow", pa.table({"y": list(range(60))})
+    with pa.ipc.new_stream(path, what.schema) as writer:
+        writer.write_table(what, max_chunksize=13)
+    whole, told = path.read_bytes(), []
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                told.append(len(ps.open(path)))
+            except ValueError:
+                continue
+        assert "no end mark" in str(heard[0].message)
+    assert told[:5] == [0, 13, 26, 39, 52]
+    path.write_bytes(whole + whole)
+    with pytest.raises(ValueError, match="other streams follow"):
+        ps.open(path)
+    path.write_bytes(whole + bytes(100))
+    assert len(ps.open(path)) == 60

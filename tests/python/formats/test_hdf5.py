@@ -432,6 +432,31 @@ def test_what_is_not_unpacked_here_falls_back_to_libhdf5(tmp_path: Path) -> None
     assert_rows(ps.open(small), x=np.arange(5, dtype="i4"))
 
 
+@pytest.mark.parametrize("stored", ["STD_I32LE", "STD_I16BE", "STD_U32BE", "STD_I8LE", "STD_U64LE"])
+@pytest.mark.parametrize("how", ["contiguous", "chunked", "gzip", "nbit"])
+def test_integers_of_fewer_bits_than_their_bytes(stored: str, how: str, tmp_path: Path) -> None:
+    bits = getattr(h5py.h5t, stored).copy()
+    bits.set_precision(8 * bits.get_size() - 3)
+    least = -15 if bits.get_sign() == h5py.h5t.SGN_2 else 0
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        if how != "contiguous":
+            plist.set_chunk((4, 3))
+        if how == "gzip":
+            plist.set_deflate(4)
+        if how == "nbit":
+            plist.set_filter(h5py.h5z.FILTER_NBIT, 0)
+        made = h5py.h5d.create(file.id, b"x", bits, h5py.h5s.create_simple((10, 3)), plist)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(least, least + 30).reshape(10, 3))
+    with h5py.File(path) as file:
+        expected = file["x"][:]
+    assert expected.min() == least
+    ds = ps.open(path)
+    assert_rows(ds, x=expected)
+    assert "x: read by libhdf5, one thread at a time, because its integers have" in ds.explain()
+
+
 def test_chunks_at_the_edges_that_are_not_filtered(tmp_path: Path) -> None:
     path, array = tmp_path / "x.h5", filled("i4", (10, 3))
     with h5py.File(path, "w", libver=("v110", "v110")) as file:

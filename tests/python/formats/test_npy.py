@@ -57,6 +57,19 @@ def test_every_dtype_and_shape_is_what_numpy_loads(dtype: str, tmp_path: Path) -
             assert_same(io.load_npy(path, mmap=True), array)
 
 
+@pytest.mark.parametrize(
+    "descr", ["f8", "i4", "u1", "b1", "c16", "S3", "U2", "M8[ns]", "float64", "bool", "complex64"]
+)
+def test_types_that_leave_out_the_byte_order(descr: str) -> None:
+    words = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': (2,), }}\n".encode()
+    data = b"\x93NUMPY\1\0" + struct.pack("<H", len(words)) + words
+    data += bytes(2 * np.dtype(descr).itemsize)
+    expected = np.load(pyio.BytesIO(data))
+    got = io.load_npy(data)
+    assert got.dtype == expected.dtype
+    assert got.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_every_version_of_the_header(version: tuple[int, int]) -> None:
     file = pyio.BytesIO()

@@ -590,3 +590,16 @@ def test_a_chunk_that_goes_missing_or_shrinks_while_it_is_read(tmp_path: Path) -
         ds[19]
     (path / "c" / "1" / "0").unlink()
     assert_same(ds[39]["data"], np.zeros(30, "f4"))  # to Zarr, what is not there is the fill value
+
+
+def test_shards_in_shards_and_codecs_around_them_are_refused_by_name(tmp_path: Path) -> None:
+    inner = codecs.ShardingCodec(chunk_shape=(2,), codecs=[codecs.BytesCodec()])
+    nested = codecs.ShardingCodec(chunk_shape=(4,), codecs=[inner])
+    shape = {"shape": (16,), "dtype": "i4", "chunks": (8,), "filters": None}
+    around = codecs.GzipCodec()
+    zarr.create_array(tmp_path / "n.zarr", **shape, compressors=None, serializer=nested)
+    with pytest.raises(NotImplementedError, match="shards inside of shards"):
+        ps.open(tmp_path / "n.zarr")
+    zarr.create_array(tmp_path / "g.zarr", **shape, compressors=around, serializer=inner)
+    with pytest.raises(NotImplementedError, match="all codecs inside of the shards"):
+        ps.open(tmp_path / "g.zarr")

@@ -135,7 +135,12 @@ Status read_codecs(const Json* codecs, Metadata& into, bool inside, bool& big_en
       in_bytes = true;
     } else if (name == "sharding_indexed" && !in_bytes) {
       if (inside || !into.array.chain.order.empty() || codecs->size() > 1) {
-        return unknown_codec("sharding_indexed, together with others");
+        return Error(Code::unsupported,
+                     inside
+                         ? "shards inside of shards are not read here; write the array anew with "
+                           "one level of them"
+                         : "codecs beside those of its shards are not read here; write the array "
+                           "anew with all codecs inside of the shards");
       }
       return read_sharding(options, into, big_endian, item);
     } else if (in_bytes) {

@@ -64,9 +64,10 @@ class OpenedFile final : public File {
     const std::lock_guard hold(library());
     const hid_t id = dataset(path);
     if (id < 0) return not_opened(path);
-    const Handle type = type_handle(H5Dget_type(id));
+    const Handle stored_as = type_handle(H5Dget_type(id));
     const Handle space = space_handle(H5Dget_space(id));
-    if (!type || !space) return failed("open dataset '" + path + "'");
+    if (!stored_as || !space) return failed("open dataset '" + path + "'");
+    const Handle type = read_as(stored_as.get());
     Dataset found;
     set_type(type.get(), found);
     set_extents(space.get(), found);
@@ -110,6 +111,9 @@ class OpenedFile final : public File {
       found.filters.push_back(std::move(filter));
     }
     set_layout(id, created.get(), found);
+    if (found.only_hdf5.empty() && H5Tequal(type.get(), stored_as.get()) == 0) {
+      found.only_hdf5 = "its integers have fewer bits than their bytes";
+    }
     return found;
   }
 
@@ -118,7 +122,8 @@ class OpenedFile final : public File {
     const std::lock_guard hold(library());
     const hid_t id = dataset(path);
     if (id < 0) return failed("open dataset '" + path + "'");
-    const Handle type = type_handle(H5Dget_type(id));
+    const Handle stored_as = type_handle(H5Dget_type(id));
+    const Handle type = read_as(stored_as.get());
     const Handle space = space_handle(H5Dget_space(id));
     std::vector<hsize_t> start(std::size_t(std::max(H5Sget_simple_extent_ndims(space.get()), 1)),
                                0);

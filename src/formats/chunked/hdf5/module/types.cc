@@ -187,6 +187,16 @@ bool varies(hid_t type) {
   }
 }
 
+Handle read_as(hid_t stored) {
+  Handle type = type_handle(H5Tcopy(stored));
+  const std::size_t size = H5Tget_size(stored);
+  const bool narrow = H5Tget_class(stored) == H5T_INTEGER && H5Tget_precision(stored) < 8 * size;
+  if (narrow && (H5Tset_offset(type.get(), 0) < 0 || H5Tset_precision(type.get(), 8 * size) < 0)) {
+    return type_handle(H5Tcopy(stored));
+  }
+  return type;
+}
+
 Result<TypeWords> words_of(hid_t type) {
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:

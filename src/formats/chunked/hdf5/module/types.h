@@ -21,6 +21,10 @@ bool is_boolean(hid_t enumeration);
 bool is_complex(hid_t record);
 bool varies(hid_t type);  // is there text or a list of variable length in it?
 
+// What elements are read as: integers of fewer bits than their bytes have as those of all bits,
+// which libhdf5 makes of them; all others as they are stored.
+Handle read_as(hid_t stored);
+
 // Fails with unsupported for what has no fixed size, and for references.
 Result<TypeWords> words_of(hid_t type);
 
