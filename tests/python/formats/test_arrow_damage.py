@@ -157,11 +157,11 @@ def test_rows_that_a_stream_claims_and_has_not_are_an_error_when_it_is_opened(
 
 
 def damaged(path: Path, places: range) -> list[int]:
-    """How many rows there are with each bit flipped, where there are any."""
+    """How many rows there are with a bit flipped, where there are any: every third bit."""
     whole, found = path.read_bytes(), []
     bad = path.with_name(f"bad{path.suffix}")
     for place in places:
-        for bit in range(8):
+        for bit in range(place % 3, 8, 3):
             data = bytearray(whole)
             data[place] ^= 1 << bit
             bad.write_bytes(data)
@@ -178,7 +178,7 @@ def test_no_bit_of_a_footer_takes_rows_away(tmp_path: Path) -> None:
     (size,) = struct.unpack("<I", path.read_bytes()[-8:-4])
     end = path.stat().st_size - 8
     counts = damaged(path, range(end - size, end))
-    assert len(counts) > 1000
+    assert len(counts) > 300
     assert set(counts) == {60}
 
 
@@ -191,7 +191,7 @@ def test_no_bit_of_a_stream_takes_batches_away(compression: str | None, tmp_path
         writer.write_table(what, max_chunksize=13)
     assert len(ps.open(path)) == 60
     counts = damaged(path, range(path.stat().st_size))
-    assert len(counts) > 1000
+    assert len(counts) > 300
     assert set(counts) == {60}
 
 
