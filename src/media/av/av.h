@@ -25,7 +25,7 @@
 namespace penstock::media::av {
 
 // Both sides must have been built with the same one.
-inline constexpr int kInterface = 10;
+inline constexpr int kInterface = 11;
 
 enum class Kind : std::uint8_t { video, audio };
 
@@ -151,11 +151,12 @@ enum class Wanted : std::uint8_t {
 };
 
 // What a decoder must know of pictures before it can decode one, as a packet carries it: a sequence
-// or picture parameter set of H.264 or HEVC, the head of a layer of MPEG-4.
+// or picture parameter set of H.264 or HEVC, the head of a layer of MPEG-4, the colours of indices.
 struct ParameterSet {
-  static constexpr int kHeader = -1;  // what the container says, in the place of all else
-  int kind = 0, number = 0;           // takes the place of the one that has the same
-  bool own = false;                   // the container's header has said it at the beginning
+  static constexpr int kHeader = -1;     // what the container says, in the place of all else
+  static constexpr int kPalette = 1000;  // as the container says it, beside all else
+  int kind = 0, number = 0;              // takes the place of the one that has the same
+  bool own = false;                      // the container's header has said it at the beginning
   std::vector<std::uint8_t> bytes;
 };
 

@@ -165,7 +165,7 @@ Result<FirstLook> read_packets(av::Input& input, bool blank, FrameIndex& index) 
          packet.discard || packet.hidden});
     sets.clear();
     (void)input.parameter_sets(sets);
-    index.carries_sets = index.carries_sets || !sets.empty();
+    index.carries_sets = index.carries_sets || carries_sets(sets);
     bool changes = false;
     for (const av::ParameterSet& one : sets) changes = put_set(one, now) || changes;
     // Where a sequence's set changes, a decoder forgets those of its pictures.

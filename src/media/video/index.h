@@ -42,8 +42,9 @@ struct FrameIndex {
   bool seekable = true;               // packets can be told apart after a seek
   bool by_bytes = false;              // MPEG-TS and PS: seeks go to the places of packets
   std::string damage;                 // what the container is damaged by; empty: nothing
-  // Parameter sets of packets, where one of a packet's is another than before. Not all packets may
-  // have been looked at: then the first tell whether others are to be suspected of carrying any.
+  // Parameter sets and palettes of packets, where one of a packet's is another than before. Not all
+  // packets may have been looked at: then the first tell whether others are to be suspected of
+  // carrying any.
   std::vector<ParameterChange> changes;
   bool all_looked_at = true;
   bool carries_sets = false;

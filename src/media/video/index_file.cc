@@ -14,7 +14,8 @@ static_assert(std::endian::native == std::endian::little, "the numbers are copie
 constexpr char kMagic[8] = {'P', 'S', 'F', 'R', 'A', 'M', 'E', '\n'};
 // 1: another order of frames where times run backwards. 2: nothing is said of parameter sets.
 // 3: nor of how large packets are. 4: times of decoding may be made up.
-constexpr std::uint32_t kVersion = 5;
+// 5: nothing is said of palettes.
+constexpr std::uint32_t kVersion = 6;
 constexpr std::uint32_t kKey = 1, kHidden = 2;  // of a packet
 constexpr int kSizeShift = 2;
 constexpr std::uint64_t kAllLookedAt = 1, kSets = 2;  // of the stream

@@ -6,14 +6,20 @@
 namespace penstock::media {
 namespace {
 
-// A header takes the place of all sets. The one that the container began with is none of them.
+bool is_palette(const av::ParameterSet& set) {
+  return set.kind == av::ParameterSet::kPalette;
+}
+
+// A header takes the place of all sets but palettes. The one that the container began with is none
+// of them.
 bool put_header(const av::ParameterSet& header, ParameterSets& sets) {
   const bool other = !sets.empty() && sets.front().kind == av::ParameterSet::kHeader;
-  const bool strange =
-      std::any_of(sets.begin(), sets.end(), [](const av::ParameterSet& one) { return !one.own; });
+  const bool strange = std::any_of(sets.begin(), sets.end(), [](const av::ParameterSet& one) {
+    return !one.own && !is_palette(one);
+  });
   const bool changes = other ? sets.front().bytes != header.bytes : !header.own || strange;
-  sets.clear();
-  if (!header.own) sets.push_back(header);
+  std::erase_if(sets, [](const av::ParameterSet& one) { return !is_palette(one); });
+  if (!header.own) sets.insert(sets.begin(), header);
   return changes;
 }
 
@@ -33,6 +39,10 @@ bool put_set(const av::ParameterSet& set, ParameterSets& sets) {
   const bool other = !sets.empty() && sets.front().kind == av::ParameterSet::kHeader;
   sets.insert(at, set);
   return other || !set.own;
+}
+
+bool carries_sets(const ParameterSets& sets) {
+  return !std::all_of(sets.begin(), sets.end(), is_palette);
 }
 
 ParameterSets sets_at(const std::vector<ParameterChange>& changes, std::uint32_t packet) {

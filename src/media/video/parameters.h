@@ -22,6 +22,9 @@ struct ParameterChange {
 // From now on `set` holds. True: another one did.
 bool put_set(const av::ParameterSet& set, ParameterSets& sets);
 
+// Are there any but palettes? Of these the container tells without the packet's bytes.
+bool carries_sets(const ParameterSets& sets);
+
 // Those that hold after the changes up to that of `packet`.
 ParameterSets sets_at(const std::vector<ParameterChange>& changes, std::uint32_t packet);
 

@@ -231,7 +231,7 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
     if (one.key && !index_.all_looked_at && !carries_sets_) {
       ParameterSets sets;
       (void)input_->parameter_sets(sets);
-      carries_sets_ = !sets.empty();
+      carries_sets_ = carries_sets(sets);
     }
     // Where the stream begins with a recovery, what is left out would change what is held back.
     const bool wanted = (start == 0 && kind != av::Start::clean) ||

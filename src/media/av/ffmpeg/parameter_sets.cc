@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "media/av/ffmpeg/nal_units.h"
 
@@ -67,6 +68,21 @@ int hevc_number(int kind, Bytes unit) {
   return bits.number();
 }
 
+// Where the packet says something of this kind.
+Bytes said_beside(const AVPacket& packet, AVPacketSideDataType kind) {
+  std::size_t size = 0;
+  const std::uint8_t* const said = av_packet_get_side_data(&packet, kind, &size);
+  return said != nullptr ? Bytes(said, size) : Bytes();
+}
+
+// In the place of what the packet says of this kind. False: there is no memory.
+bool say_beside(AVPacket& packet, AVPacketSideDataType kind, Bytes bytes) {
+  if (bytes.empty()) return true;
+  std::uint8_t* const said = av_packet_new_side_data(&packet, kind, bytes.size());
+  if (said != nullptr) std::memcpy(said, bytes.data(), bytes.size());
+  return said != nullptr;
+}
+
 void put(int kind, int number, Bytes bytes, Bytes extradata, std::vector<ParameterSet>& sets) {
   const bool own = std::search(extradata.begin(), extradata.end(), bytes.begin(), bytes.end()) !=
                    extradata.end();
@@ -120,6 +136,9 @@ bool read_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream
     sets.push_back({ParameterSet::kHeader, 0, std::ranges::equal(said, extradata), {}});
     sets.back().bytes.assign(said.begin(), said.end());
   }
+  if (const Bytes colours = said_beside(packet, AV_PKT_DATA_PALETTE); !colours.empty()) {
+    sets.push_back({ParameterSet::kPalette, 0, false, {colours.begin(), colours.end()}});
+  }
   bool all = header != nullptr;
   if (blank || packet.data == nullptr || packet.size <= 0) return all;
   const Bytes bytes(packet.data, std::size_t(packet.size));
@@ -134,12 +153,16 @@ bool read_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream
 PacketPtr with_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream,
                               const std::vector<ParameterSet>& sets) {
   const bool layered = stream.codec_id == AV_CODEC_ID_MPEG4;
-  Bytes header = extradata_of(stream);
+  Bytes header = extradata_of(stream), colours;
   const std::size_t length = length_bytes(header, stream.codec_id == AV_CODEC_ID_HEVC);
   std::vector<std::uint8_t> front;
   for (const ParameterSet& set : sets) {
     if (set.kind == ParameterSet::kHeader) {
       header = set.bytes;
+      continue;
+    }
+    if (set.kind == ParameterSet::kPalette) {
+      colours = set.bytes;
       continue;
     }
     const std::size_t size = set.bytes.size();
@@ -161,12 +184,9 @@ PacketPtr with_parameter_sets(const AVPacket& packet, const AVCodecParameters& s
   if (!front.empty()) std::memcpy(whole->data, front.data(), front.size());
   if (packet.size > 0)
     std::memcpy(whole->data + front.size(), packet.data, std::size_t(packet.size));
-  if (header.empty()) return whole;
-  std::uint8_t* const said =
-      av_packet_new_side_data(whole.get(), AV_PKT_DATA_NEW_EXTRADATA, header.size());
-  if (said == nullptr) return nullptr;
-  std::memcpy(said, header.data(), header.size());
-  return whole;
+  const bool fine = say_beside(*whole, AV_PKT_DATA_NEW_EXTRADATA, header) &&
+                    say_beside(*whole, AV_PKT_DATA_PALETTE, colours);
+  return fine ? std::move(whole) : nullptr;
 }
 
 }  // namespace penstock::media::av
