@@ -56,3 +56,34 @@ def test_rgb_of_many_bits_keeps_its_colour(form: str, clips: Clips) -> None:
     path = clips.make(f"one_colour_{form}.mkv", *colour, *how, frames=2)
     pixel = io.Video(path)[0][5, 5].astype(int)
     assert np.abs(pixel - (0xC8, 0x40, 0x20)).max() <= 1
+
+
+GREY = [
+    *(("-c:v ffv1", form, "mkv") for form in ("yuv420p10le", "yuv444p10le", "yuv420p12le")),
+    ("-c:v ffv1", "yuv422p16le", "mkv"),
+    ("-c:v libx264 -qp 0", "yuv420p10le", "mp4"),
+    ("-c:v libx265 -preset ultrafast -x265-params log-level=error", "yuv420p10le", "mp4"),
+    ("-c:v libvpx-vp9 -cpu-used 8", "yuv420p10le", "webm"),
+]
+
+
+@pytest.mark.parametrize("tag", ["pc", "tv"])
+@pytest.mark.parametrize(("how", "form", "kind"), GREY)
+def test_grey_of_many_bits_has_the_range_of_the_stream(
+    how: str, form: str, kind: str, tag: str, clips: Clips
+) -> None:
+    made = (*source(64, 48), *how.split(), "-pix_fmt", form, "-color_range", tag)
+    path = clips.make(f"grey_{form}_{how.split()[1]}_{tag}.{kind}", *made, frames=2)
+    pixels = ffmpeg("-i", path, "-f", "rawvideo", "-pix_fmt", "gray", "-")
+    expected = np.frombuffer(pixels, np.uint8).reshape(2, 48, 64, 1)
+    assert np.array_equal(io.load_video(path, mode="L"), expected)
+
+
+def test_dark_grey_of_full_range_stays_as_bright_as_in_rgb(clips: Clips) -> None:
+    colour = ("-f", "lavfi", "-i", "color=0x202020:size=64x48:rate=30")
+    how = "-vf scale=out_range=full,format=yuv420p10le -c:v libx264 -qp 0 -color_range pc"
+    path = clips.make("dark_grey.mp4", *colour, *how.split(), frames=2)
+    for size in (None, (24, 32)):
+        assert np.all(io.load_video(path, size=size) == 32)
+        grey = io.load_video(path, mode="L", size=size)
+        assert np.all((grey == 31) | (grey == 32))

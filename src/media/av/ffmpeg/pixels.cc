@@ -82,6 +82,23 @@ std::size_t pixel_bytes(AVPixelFormat format) {
   return format == AV_PIX_FMT_GRAY8 ? 1 : format == AV_PIX_FMT_RGBA ? 4 : 3;
 }
 
+// The range of a source is told at the beginning: that of more than 8 bits cannot be changed later.
+// Null: libswscale does not know these formats.
+SwsPtr new_context(const AVFrame& frame, AVPixelFormat from, AVPixelFormat to) {
+  SwsPtr context(sws_alloc_context());
+  if (context == nullptr) return nullptr;
+  const auto set = [&context](const char* name, std::int64_t value) {
+    (void)av_opt_set_int(context.get(), name, value, 0);
+  };
+  set("srcw", frame.width), set("srch", frame.height), set("src_format", from);
+  set("dstw", frame.width), set("dsth", frame.height), set("dst_format", to);
+  set("sws_flags", SWS_BICUBIC);
+  const int range = range_of(frame);
+  if (range != AVCOL_RANGE_UNSPECIFIED) set("src_range", range == AVCOL_RANGE_JPEG ? 1 : 0);
+  if (sws_init_context(context.get(), nullptr, nullptr) < 0) return nullptr;
+  return context;
+}
+
 }  // namespace
 
 Picture picture_of(const AVFrame& frame, bool damaged) {
@@ -114,8 +131,7 @@ Status PixelConverter::prepare(const AVFrame& frame, AVPixelFormat to) {
       to_ == to && range_ == range && matrix_ == matrix) {
     return {};
   }
-  context_.reset(sws_getContext(frame.width, frame.height, from, frame.width, frame.height, to,
-                                SWS_BICUBIC, nullptr, nullptr, nullptr));
+  context_ = new_context(frame, from, to);
   if (context_ == nullptr) {
     const char* name = av_get_pix_fmt_name(from);
     return Error(Code::unsupported, std::string("pictures of format ") +
