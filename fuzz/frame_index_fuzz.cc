@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > 0) std::memcpy(bytes.data(), data, size);
   read_everything(bytes, {}, "");
   if (size < kHead) return 0;
-  const std::uint32_t version = 4, stream = 0;
+  const std::uint32_t version = kIndexVersion, stream = 0;
   std::memcpy(bytes.data(), "PSFRAME\n", 8);
   std::memcpy(bytes.data() + 8, &version, sizeof version);
   std::memcpy(bytes.data() + 12, &stream, sizeof stream);

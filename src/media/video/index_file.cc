@@ -12,10 +12,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the numbers are copied as they are");
 
 constexpr char kMagic[8] = {'P', 'S', 'F', 'R', 'A', 'M', 'E', '\n'};
-// 1: another order of frames where times run backwards. 2: nothing is said of parameter sets.
-// 3: nor of how large packets are. 4: times of decoding may be made up.
-// 5: nothing is said of palettes.
-constexpr std::uint32_t kVersion = 6;
 constexpr std::uint32_t kKey = 1, kHidden = 2;  // of a packet
 constexpr int kSizeShift = 2;
 constexpr std::uint64_t kAllLookedAt = 1, kSets = 2;  // of the stream
@@ -85,7 +81,7 @@ bool fill_changes(const std::byte* at, const Head& head, std::vector<ParameterCh
 std::vector<std::byte> index_bytes(const FrameIndex& index, storage::Stamp stamp, int stream) {
   Head head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
-  head.version = kVersion;
+  head.version = kIndexVersion;
   head.stream = stream;
   head.file_bytes = stamp.size;
   head.file_mtime = stamp.mtime;
@@ -130,7 +126,7 @@ Result<FrameIndex> index_from(std::span<const std::byte> bytes, storage::Stamp s
   if (bytes.size() < sizeof head) return unfit("is cut off");
   std::memcpy(&head, bytes.data(), sizeof head);
   if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0) return unfit("is none of a video");
-  if (head.version != kVersion) return unfit("is of another version of Penstock");
+  if (head.version != kIndexVersion) return unfit("is of another version of Penstock");
   const std::uint64_t most = bytes.size();  // so that no product is too large
   if (head.packets > most || head.frames > most || head.keys > most || head.changes > most ||
       head.set_bytes > most || bytes.size() != size_of(head) ||

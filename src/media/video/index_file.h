@@ -14,6 +14,7 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,11 @@
 #include "storage/source.h"
 
 namespace penstock::media {
+
+// 1: another order of frames where times run backwards. 2: nothing is said of parameter sets.
+// 3: nor of how large packets are. 4: times of decoding may be made up.
+// 5: nothing is said of palettes.
+inline constexpr std::uint32_t kIndexVersion = 6;
 
 std::vector<std::byte> index_bytes(const FrameIndex& index, storage::Stamp stamp, int stream);
 
