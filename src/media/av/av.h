@@ -242,6 +242,10 @@ class Input {
   // How often the decoder has found damage so far, and what it said last.
   virtual std::int64_t damages() const noexcept = 0;
   virtual const std::string& damage() const noexcept = 0;
+  // How often pictures of H.264 were missing in front of one, as their numbers say, and the decoder
+  // has put others in their place. That need not be damage: where decoding begins at a key frame
+  // other than IDR, all before it are missing.
+  virtual std::int64_t gaps() const noexcept = 0;
 
   // The picture last received as interleaved pixels, of its own size.
   virtual Status convert(PixelMode mode, std::uint8_t* out, std::ptrdiff_t row_bytes) = 0;

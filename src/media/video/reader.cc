@@ -32,14 +32,17 @@ struct FrameReader::Pass {
   FrameSink& sink;
   std::span<const std::int64_t> numbers;
   ReadReport report;
-  std::set<std::uint32_t> damage;       // packets of this run that were found to be damaged
-  std::string words;                    // of the last of them
-  std::set<std::uint32_t> slow;         // key frames that begin a recovery over several pictures
+  std::set<std::uint32_t> damage;  // packets of this run that were found to be damaged
+  std::string words;               // of the last of them
+  std::set<std::uint32_t> slow;    // key frames that begin a recovery over several pictures
+  std::set<std::uint32_t> gaps;    // packets in front of which pictures of this run are missing
   std::optional<std::uint32_t> lost{};  // the packet of this run that could not be read
   bool not_a_start = false;             // decoding cannot begin where the container says so
   bool trial = false;                   // this run began at a key frame that is not a clean start
   bool doubtful = false;                // and the damage behind that may be of its own making
   bool again = false;                   // pictures take the place of those that are there
+  bool all = false;                     // those that nobody asked for are decoded, too
+  bool skips = false;                   // there are some that were not
 };
 
 Error FrameReader::at_frame(Code code, std::size_t frame, const std::string& what) const {
@@ -84,14 +87,14 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
     if (!index_.damage.empty()) text += "; the file is damaged: " + index_.damage;
     return Error(Code::out_of_range, std::move(text)).in_file(name_);
   }
-  Pass pass{options, sink, numbers, {}, {}, {}, {}};
+  Pass pass{options, sink, numbers, {}, {}, {}, {}, {}};
   pass.report.there.assign(numbers.size(), false);
   pass.report.damaged.assign(numbers.size(), false);
   std::vector<Run> runs = plan(numbers);
   for (std::size_t next = 0; next < runs.size(); ++next) {
     const Run run = std::move(runs[next]);
     std::uint32_t start = run.start;
-    pass.again = false;
+    pass.again = pass.all = false;
     pass.lost.reset();
     Status done = attempt(pass, run, start);
     if (done.ok() && pass.doubtful) done = settle_doubt(pass, run);
@@ -108,6 +111,7 @@ Result<ReadReport> FrameReader::read(std::span<const std::int64_t> numbers,
       ++pass.report.restarts;
       done = attempt(pass, run, start);
     }
+    if (says_too_little(pass, run, done)) done = decode_all(pass, run, start);
     const auto first = missing();
     if (done.ok() && first != run.targets.end()) {
       done = at_frame(
@@ -178,8 +182,39 @@ Status FrameReader::settle_doubt(Pass& pass, const Run& run) {
   return done.ok() || pass.options.strict ? std::move(done) : Status();  // there is the first one
 }
 
+// Where a picture is missing, the decoder puts another one in its place as it goes, unless one that
+// was left out tells it apart: then it says nothing, or complains of others. In front of a key
+// frame one may be missing that nobody needs.
+bool FrameReader::says_too_little(const Pass& pass, const Run& run, const Status& done) const {
+  if (!pass.skips || pass.gaps.empty() || pass.lost) return false;
+  if (!done.ok()) return pass.options.strict && done.error().code() == Code::corrupt;
+  return std::any_of(run.targets.begin(), run.targets.end(), [&](const Run::Target& target) {
+    if (pass.report.damaged[target.which]) return true;
+    const auto first = pass.gaps.upper_bound(needed_from(pass, target.packet));
+    return first != pass.gaps.end() && *first <= target.packet;
+  });
+}
+
+// Once more, with all pictures, as a decode from the beginning has them.
+Status FrameReader::decode_all(Pass& pass, const Run& run, std::uint32_t start) {
+  const std::vector<bool> before = pass.report.there;
+  pass.again = pass.all = true;
+  Status done;
+  for (;; start = index_.start_before(start)) {
+    for (const Run::Target& target : run.targets) pass.report.there[target.which] = false;
+    done = attempt(pass, run, start);
+    if (!done.ok() || (!pass.not_a_start && !pass.doubtful)) break;
+  }
+  for (const Run::Target& target : run.targets) {
+    if (before[target.which]) pass.report.there[target.which] = true;
+  }
+  return done.ok() || pass.options.strict ? std::move(done) : Status();  // there is the first one
+}
+
 Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
   pass.damage.clear();
+  pass.gaps.clear();
+  pass.skips = false;
   pass.not_a_start = pass.trial = pass.doubtful = false;
   begin_at(start);
   auto target = run.targets.begin();
@@ -234,12 +269,14 @@ Status FrameReader::decode(Pass& pass, const Run& run, std::uint32_t start) {
       carries_sets_ = carries_sets(sets);
     }
     // Where the stream begins with a recovery, what is left out would change what is held back.
-    const bool wanted = (start == 0 && kind != av::Start::clean) ||
+    const bool wanted = pass.all || (start == 0 && kind != av::Start::clean) ||
                         (target != run.targets.end() && target->packet == number);
-    const std::int64_t before = input_->damages();
+    pass.skips = pass.skips || !wanted;
+    const std::int64_t before = input_->damages(), gaps = input_->gaps();
     if (held_is_corrupt_) pass.damage.insert(number);
     Status sent = input_->send(number, wanted ? av::Wanted::picture : av::Wanted::references);
     if (!sent) return sent;
+    if (input_->gaps() > gaps) pass.gaps.insert(number);
     note_damage(pass, number, before);
     const std::int64_t now = input_->damages();
     if (Status taken = take_pictures(pass, run); !taken) return taken;
@@ -295,10 +332,14 @@ void FrameReader::note_damage(Pass& pass, std::uint32_t number, std::int64_t bef
   pass.damage.insert(number);
 }
 
+// The first packet whose damage is that of this one's picture, too.
+std::uint32_t FrameReader::needed_from(const Pass& pass, std::uint32_t packet) const {
+  const std::uint32_t start = index_.start_of(packet);
+  return pass.slow.contains(start) ? index_.start_before(start) : start;
+}
+
 bool FrameReader::is_damaged(const Pass& pass, std::uint32_t packet) const {
-  std::uint32_t start = index_.start_of(packet);
-  if (pass.slow.contains(start)) start = index_.start_before(start);
-  const auto first = pass.damage.lower_bound(start);
+  const auto first = pass.damage.lower_bound(needed_from(pass, packet));
   return first != pass.damage.end() && *first <= packet;
 }
 

@@ -70,9 +70,12 @@ class FrameReader {
   std::vector<Run> plan(std::span<const std::int64_t> numbers) const;
   Status attempt(Pass& pass, const Run& run, std::uint32_t start);
   Status settle_doubt(Pass& pass, const Run& run);
+  Status decode_all(Pass& pass, const Run& run, std::uint32_t start);
   Status decode(Pass& pass, const Run& run, std::uint32_t start);
   void note_damage(Pass& pass, std::uint32_t number, std::int64_t before) const;
+  std::uint32_t needed_from(const Pass& pass, std::uint32_t packet) const;
   bool is_damaged(const Pass& pass, std::uint32_t packet) const;
+  bool says_too_little(const Pass& pass, const Run& run, const Status& done) const;
   Error damaged_frame(const Pass& pass, std::size_t which) const;
   Status judge(Pass& pass, const Run& run) const;
   Status take_pictures(Pass& pass, const Run& run);

@@ -94,6 +94,7 @@ class FakeInput final : public av::Input {
   bool must_repeat() noexcept override { return false; }
   std::int64_t damages() const noexcept override { return 0; }
   const std::string& damage() const noexcept override { return words_; }
+  std::int64_t gaps() const noexcept override { return 0; }
   Status convert(PixelMode, std::uint8_t*, std::ptrdiff_t) override { return {}; }
   Result<std::unique_ptr<av::Resampler>> resampler(const av::SampleForm&) override {
     return Error(Code::unsupported, "there is no sound");

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "media/av/ffmpeg/parameter_sets.h"
 #include "media/av/ffmpeg/spare.h"
 
 namespace penstock::media::av {
@@ -57,6 +58,7 @@ Status Decoder::open(const AVCodecParameters& parameters, AVRational tick, const
   }
   context_->pkt_timebase = tick;
   context_->max_pixels = options_.max_pixels;
+  may_lack_pictures_ = may_lack_pictures(parameters);
   skips_exactly_ = may_skip(parameters.codec_id, info);
   watches_ = parameters.codec_id == AV_CODEC_ID_HEVC && options_.threads <= 1;
   if (watches_) holes_.watch(*context_);
@@ -110,6 +112,7 @@ void Decoder::expect_reorder(int pictures) {
 // Damage is counted; only what says nothing about the data is an Error.
 Status Decoder::judge(int code, Messages&& messages) {
   if (code == AVERROR(ENOMEM)) return Error(Code::out_of_memory, "no memory to decode");
+  if (!may_lack_pictures_) gaps_ += messages.gaps;
   const bool refused = code < 0 && code != AVERROR(EAGAIN) && code != AVERROR_EOF;
   if (refused || messages.errors > 0) {
     note_damage(messages.first.empty() ? words_of(code) : std::move(messages.first));

@@ -40,6 +40,7 @@ class Decoder {
   bool must_repeat() noexcept { return std::exchange(repeats_, false); }
   std::int64_t damages() const noexcept { return damages_; }
   const std::string& damage() const noexcept { return damage_; }
+  std::int64_t gaps() const noexcept { return gaps_; }
 
  private:
   Status judge(int code, Messages&& messages);
@@ -57,8 +58,10 @@ class Decoder {
   std::string name_;
   int reorder_ = -1;
   bool skips_exactly_ = false;  // pictures that no other refers to are known as such
+  bool may_lack_pictures_ = false;
   std::int64_t damages_ = 0;
   std::string damage_;
+  std::int64_t gaps_ = 0;
   PictureHoles holes_;
   bool watches_ = false, begins_anew_ = false, repeats_ = false;
 };

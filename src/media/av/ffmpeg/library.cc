@@ -106,6 +106,7 @@ class FfmpegInput final : public Input {
   bool must_repeat() noexcept override { return decoder_.must_repeat(); }
   std::int64_t damages() const noexcept override { return decoder_.damages(); }
   const std::string& damage() const noexcept override { return decoder_.damage(); }
+  std::int64_t gaps() const noexcept override { return decoder_.gaps(); }
 
   Status convert(PixelMode mode, std::uint8_t* out, std::ptrdiff_t row_bytes) override {
     if (mode == PixelMode::rgba && stream().alpha && !decoder_.knows_alpha()) {

@@ -18,11 +18,16 @@ bool is_harmless(const char* format) {
   return std::string_view(format).starts_with("mmco: unref short failure");
 }
 
+bool is_gap(const char* format) {
+  return std::string_view(format).starts_with("Frame num gap");
+}
+
 void take(void* context, int level, const char* format, va_list arguments) {
   if (listener == nullptr) {
     av_log_default_callback(context, level, format, arguments);
     return;
   }
+  if (level == AV_LOG_DEBUG && is_gap(format)) ++listener->gaps;
   if (level > AV_LOG_ERROR || is_harmless(format)) return;
   ++listener->errors;
   if (!listener->first.empty()) return;

@@ -12,7 +12,8 @@ namespace penstock::media::av {
 
 struct Messages {
   std::int64_t errors = 0;
-  std::string first;  // of the errors
+  std::int64_t gaps = 0;  // in the numbers of pictures of H.264
+  std::string first;      // of the errors
 };
 
 // Catches the messages of this thread while it lives. May be nested.

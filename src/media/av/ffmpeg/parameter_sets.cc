@@ -37,6 +37,11 @@ class Bits {
     return zeros == 16 ? -1 : int((1u << zeros) - 1 + take(zeros));
   }
 
+  int signed_number() {
+    const int coded = number();
+    return coded % 2 != 0 ? (coded + 1) / 2 : -coded / 2;
+  }
+
  private:
   Unescaped bytes_;
   unsigned byte_ = 0;
@@ -48,6 +53,44 @@ int h264_number(int kind, Bytes unit) {
   bits.take(8);
   if (kind == 7) bits.take(24);  // profile and level
   return bits.number();
+}
+
+void skip_scaling_list(Bits& bits, int size) {
+  int last = 8, next = 8;
+  for (int i = 0; i < size; ++i) {
+    if (next != 0) next = (last + bits.signed_number()) & 255;
+    if (next != 0) last = next;
+  }
+}
+
+// What only the higher profiles of H.264 say of a sequence.
+void skip_high_profile(Bits& bits) {
+  const int chroma = bits.number();
+  if (chroma == 3) bits.take(1);
+  bits.number(), bits.number();  // bits of samples
+  bits.take(1);
+  if (bits.take(1) == 0) return;
+  for (int i = 0; i < (chroma == 3 ? 12 : 8); ++i) {
+    if (bits.take(1) != 0) skip_scaling_list(bits, i < 6 ? 16 : 64);
+  }
+}
+
+// Of a sequence's set.
+bool h264_gaps_allowed(Bytes unit) {
+  constexpr std::array kHigh{100u, 110u, 122u, 244u, 44u,  83u, 86u,
+                             118u, 128u, 138u, 139u, 134u, 135u};
+  Bits bits(unit);
+  bits.take(8);
+  const unsigned profile = bits.take(8);
+  bits.take(16);
+  bits.number();
+  if (std::find(kHigh.begin(), kHigh.end(), profile) != kHigh.end()) skip_high_profile(bits);
+  bits.number();
+  const int order = bits.number();
+  if (order == 0) bits.number();
+  if (order == 1) return false;  // many numbers follow, and hardly anybody writes them
+  bits.number();
+  return bits.take(1) != 0;
 }
 
 int hevc_number(int kind, Bytes unit) {
@@ -148,6 +191,20 @@ bool read_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream
     all = read_layer(bytes, extradata, sets) || all;
   }
   return all;
+}
+
+bool may_lack_pictures(const AVCodecParameters& stream) {
+  if (stream.codec_id != AV_CODEC_ID_H264) return false;
+  constexpr std::size_t kFirstSet = 8;  // behind its length, in the header of MP4
+  const Bytes header = extradata_of(stream);
+  if (length_bytes(header, false) > 0) {
+    return header.size() > kFirstSet && h264_gaps_allowed(header.subspan(kFirstSet));
+  }
+  Units units(header, 0);
+  while (units.next()) {
+    if ((units.first() & 31) == 7) return h264_gaps_allowed(units.unit());
+  }
+  return false;
 }
 
 PacketPtr with_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream,

@@ -12,6 +12,10 @@ namespace penstock::media::av {
 bool read_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream, bool blank,
                          std::vector<ParameterSet>& sets);
 
+// May pictures of H.264 be missing from the stream, as its header says? Those of upper temporal
+// layers, which somebody has left out.
+bool may_lack_pictures(const AVCodecParameters& stream);
+
 // A copy of the packet, with all that is to hold when it is decoded. Null: there is no memory.
 PacketPtr with_parameter_sets(const AVPacket& packet, const AVCodecParameters& stream,
                               const std::vector<ParameterSet>& sets);
