@@ -87,7 +87,11 @@ std::vector<std::int64_t> shown_times(const FrameIndex& index, const av::StreamI
   const std::vector<std::uint32_t> begins = parts_of(index, stream);
   std::vector<std::int64_t> shown;
   shown.reserve(index.frames.size());
-  if (begins.size() == 1) {
+  // Also of packets of which nothing is known but when they are shown.
+  const bool absurd =
+      std::any_of(index.frames.begin(), index.frames.end(),
+                  [&](std::uint32_t frame) { return is_absurd(index.packets[frame].pts); });
+  if (begins.size() == 1 || absurd) {
     for (const std::uint32_t frame : index.frames) shown.push_back(index.packets[frame].pts);
     std::sort(shown.begin(), shown.end());
     return shown;
