@@ -26,7 +26,8 @@ std::vector<std::uint32_t> parts_by_keys(const FrameIndex& index) {
     if (is_absurd(one.pts)) return {0};
     if (one.key && count > 0) {
       const std::int64_t step = (latest - first) / std::max<std::int64_t>(count - 1, 1);
-      if (one.pts <= key || latest - one.pts > kMostWaiting * std::max<std::int64_t>(step, 1)) {
+      const bool far = (latest - one.pts - 1) / kMostWaiting >= std::max<std::int64_t>(step, 1);
+      if (one.pts <= key || far) {
         parts.push_back(std::uint32_t(i));
         count = 0;
       }
