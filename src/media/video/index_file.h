@@ -6,10 +6,13 @@
 //   u32, i32  version; number of the stream in the file
 //   u64       XXH3 of all that follows
 //   u64, i64  size and time of the file that it belongs to
-//   u64 x 3   how many packets, frames and key frames
+//   u64 x 5   how many packets, frames, key frames, changes, and bytes of all changes
+//   u64       flags: 1 every packet was looked at, 2 packets carry parameter sets
 //   packets   i64 pts, dts, place in the file; u32 place in the order of presentation; u32 flags:
 //             1 key frame, 2 not shown; from bit 2 on its bytes
 //   u32s      the packet of each frame; the packets that are key frames
+//   changes   of parameter sets and palettes: u32 packet; i32 kind, number; u32 is it the
+//             container's own, u32 bytes; behind the last change the bytes of all of them
 //
 // Thread safety: any thread.
 #pragma once
